@@ -124,7 +124,7 @@ def collect(root: Path = ROOT) -> Iterator[tuple[str, str]]:
         for test, lines in marks_of_python(path.read_text()):
             yield from ((line, f"{path.relative_to(root)}::{test}") for line in lines)
     native = root / "native"
-    for path in [*sorted((native / "tests").rglob("*.c")), *(native / "killstep").glob("scenarios.c")]:
+    for path in [*sorted((native / "tests").rglob("*.[ch]")), *(native / "killstep").glob("scenarios.c")]:
         for test, lines in marks_of_c(path.read_text()):
             yield from ((line, f"{path.relative_to(root)}::{test}") for line in lines)
     for path in [

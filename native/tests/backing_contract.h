@@ -125,6 +125,7 @@ static inline void contract_forget(uint32_t which) {
 
 /* ---- what is promised -------------------------------------------------------------------------------------------------- */
 
+/* Shows S118, S190. */
 static void rows_come_back_as_they_were_put_and_in_their_order(void) {
     contract_has_none(0, 0, UINT64_MAX);
     contract_put(0, 1000, 40, 1);
@@ -160,6 +161,7 @@ static void a_read_begins_anywhere_and_ends_where_it_was_told(void) {
     CHECK_EQUAL(contract_read(0, 510, 510, UINT64_MAX, 64, rows), 0);
 }
 
+/* Shows S202. */
 static void rows_that_a_dead_mover_left_go_with_the_next_write(void) {
     contract_put(0, 0, 20, 1);
     contract_put(0, 20, 20, 2); /* and it dies before it says so */
@@ -231,6 +233,7 @@ static bool is_gone(uint32_t which, uint64_t place) {
     return count == 0 || row.bytes == NULL;
 }
 
+/* Shows S190, S191. */
 static void an_erased_row_is_gone_for_everybody_and_no_other(void) {
     contract_put(0, 0, 30, 1);
     contract_put(0, 30, 30, 1);
@@ -291,6 +294,7 @@ static void lives_are_listed_as_they_were_put_and_without_what_is_gone(void) {
     }
 }
 
+/* Shows S190. */
 static void nothing_is_left_of_what_was_cleared(void) {
     contract_put(0, 0, 30, 1);
     contract_put(0, 30, 30, 1);
@@ -303,6 +307,7 @@ static void nothing_is_left_of_what_was_cleared(void) {
     contract_has(1, 70, 1, 10, 2);
 }
 
+/* Shows S202. */
 static void without_room_nothing_is_written_and_all_else_goes_on(void) {
     contract_put(0, 0, 30, 1);
     subject->fill(true);
@@ -329,6 +334,7 @@ static void without_room_all_can_be_cleared(void) {
     contract_has_none(1, 0, UINT64_MAX);
 }
 
+/* Shows S190. */
 static void levels_keep_their_rows_apart(void) {
     contract_put(0, 0, 30, 1);
     if (!subject->other_level()) {
@@ -343,7 +349,7 @@ static void levels_keep_their_rows_apart(void) {
     contract_has(1, 0, 1, 30, 1);
 }
 
-/* The budget counts by `counted`: it is never less than what is there. */
+/* The budget counts by `counted`: it is never less than what is there. Shows S134. */
 static void rows_take_no_more_room_than_was_counted(void) {
     uint64_t weight = 0, rows = 0, place = 0;
     static const uint32_t counts[] = {1, 2, 30, CONTRACT_ROWS, 1};

@@ -160,6 +160,7 @@ def test_a_pool_is_measured_beside_that_of_multiprocessing() -> None:
 
 
 def test_a_backlog_on_disk_is_measured_beside_memory_and_other_stores() -> None:
+    """Shows S142, S185."""
     settings = ["--messages", "9000", "--memory", "16MiB", "--max-memory", "1MiB", "--rounds", "1"]
     result = run("backlog", *settings)
     rows = {row["name"].split(":")[0]: row for row in result["rows"]}

@@ -230,6 +230,7 @@ def less_in_memory_than_there_is(s: Scene) -> None:
 
 @DAMAGES.each
 def test_a_damage_breaks_its_rule(image_that_flows: Image, rules: set[str], damage: Damage) -> None:
+    """Shows S103, S171, S188."""
     scene = Scene.of(image_that_flows)
     damage(scene)
     assert scene.judged(dead=set()) == rules
@@ -241,6 +242,7 @@ def test_the_sound_segment_breaks_none(image_that_flows: Image) -> None:
 
 
 def test_a_byte_that_nobody_has_is_found_when_all_is_quiet(image_that_flows: Image) -> None:
+    """Shows S171."""
     scene = Scene.of(image_that_flows)
     scene.add(scene.page(NAME, "resident"), 1)
     assert scene.judged_quiet(live={0}) == {"quiet.resident"}

@@ -58,7 +58,7 @@ def tried_of(results: dict[str, Any]) -> int:
 
 @pytest.mark.timeout(5000)
 def test_no_kill_at_any_step_of_any_operation_breaks_anything(seed: int, figure: Figure) -> None:
-    """Shows S22, E17, R1, R3."""
+    """Shows S22, S171, E17, R1, R3."""
     tried, broken = 0, []
     for where, kills in ((["--begin", "new"], KILLS), (["--begin", "wrap", "--slots"], KILLS_AT_WRAP)):
         _, results = run(*where, "--kills", str(int(kills * MORE)), "--seed", str(seed))

@@ -53,6 +53,7 @@ def empty(queue: shmq.Queue[Any]) -> None:
 
 
 def test_it_is_told_once_that_a_queue_flows_and_once_that_it_has_recovered(broker: shmq.Broker, told: Told) -> None:
+    """Shows S138, S188."""
     queue = broker.queue("backlog", codec="bytes", max_memory=LITTLE)
     put_numbers(queue, range(100))
     queue.statistics()
@@ -93,6 +94,7 @@ def test_a_queue_that_comes_and_goes_is_told_of_once_in_repeat(broker: shmq.Brok
 
 
 def test_a_threshold_below_max_memory_gives_early_warning(broker: shmq.Broker, told: Told) -> None:
+    """Shows S121, S139, S173."""
     queue = broker.queue("backlog", codec="bytes", max_memory=LITTLE, alerts=Alerts(bytes=LITTLE * 8 // 10))
     size = 0
     while size < LITTLE * 9 // 10:

@@ -15,6 +15,7 @@ from tests.engine.conftest import Taker
 
 @pytest.mark.memory
 def test_counts_of_a_queue_say_what_happened(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
+    """Shows S111."""
     queue.put_many(["a", "b", "c", "d", b"e" * 1000])
     assert queue.get(timeout=0) == "a"
     queue.receive(timeout=0).ack()

@@ -70,6 +70,7 @@ def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
 
 @pytest.mark.parametrize("key", [None, KEY])
 def test_nothing_that_was_put_can_be_read_on_disk(broker_dir: Path, key: bytes | None) -> None:
+    """Shows S135."""
     with shmq.open(broker_dir, memory=MEMORY, encryption_key=key) as broker:
         queue = jobs_of(broker)
         put_texts(queue, range(COUNT))

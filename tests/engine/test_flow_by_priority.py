@@ -67,6 +67,7 @@ def test_without_an_option_it_flows_when_memory_is_used_up(broker_dir: Path) -> 
 
 
 def test_an_urgent_one_is_next_however_much_is_on_disk(queue: shmq.Queue[Any]) -> None:
+    """Shows S129."""
     for number in range(3000):
         queue.put(numbered(number), priority=4, timeout=5.0)
     for number in range(20):

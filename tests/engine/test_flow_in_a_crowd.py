@@ -63,6 +63,7 @@ def check_each_in_order(taken: list[list[tuple[int, int]]], producers: int) -> N
 def test_threads_that_put_and_take_at_the_same_time(
     broker: shmq.Broker, flowing: shmq.Queue[Any], consumers: int
 ) -> None:
+    """Shows S106."""
     put_numbers(flowing, 0, range(500))  # so that it flows from the begin on
     taken: list[list[tuple[int, int]]] = []
     makers = [

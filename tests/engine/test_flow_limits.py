@@ -38,6 +38,7 @@ def test_maxsize_and_max_bytes_count_what_is_on_disk(broker: shmq.Broker) -> Non
 
 @pytest.mark.in_hand
 def test_a_maxsize_may_be_more_than_memory_has_slots_for_and_is_exact(broker_dir: Path) -> None:
+    """Shows S125."""
     most = 200_000
     with shmq.open(broker_dir, memory="8MiB") as broker:
         queue = broker.queue("backlog", maxsize=most, codec="bytes")
@@ -101,6 +102,7 @@ def test_a_producer_waits_for_room_that_a_consumer_makes_on_disk(broker: shmq.Br
 
 @pytest.mark.parametrize("size", [1000, 100_000])
 def test_a_queue_flows_when_the_memory_of_its_broker_is_used_up(broker_dir: Path, size: int) -> None:
+    """Shows S101."""
     count = 64_000_000 // size
     with shmq.open(broker_dir, memory="16MiB") as broker:
         queue, other = broker.queue("backlog", codec="bytes"), broker.queue("other", codec="bytes")
@@ -134,6 +136,7 @@ def test_the_oldest_are_dropped_where_the_disk_is_full(broker_dir: Path) -> None
 
 
 def test_the_budget_on_disk_stops_producers_and_not_consumers(broker_dir: Path) -> None:
+    """Shows S140."""
     with shmq.open(broker_dir, memory="16MiB", disk="4MiB") as broker:
         queue = broker.queue("backlog", codec="bytes", max_memory="1MiB")
         with pytest.raises(shmq.Full) as full:

@@ -205,6 +205,7 @@ def take_until_refused(queue: shmq.Queue[Any], first: int) -> int:
 def test_files_out_of_reach_are_told_until_they_are_back_and_then_all_goes_on(
     broker: shmq.Broker, broker_dir: Path
 ) -> None:
+    """Shows S131, S192."""
     queue = flowing(broker)
     put_numbers(queue, range(COUNT))
     aside = broker_dir / "aside"

@@ -23,6 +23,7 @@ def files(broker_dir: Path) -> list[Path]:
 
 
 def test_a_consumed_flood_leaves_no_file_and_no_memory(broker: shmq.Broker, broker_dir: Path, take: Taker) -> None:
+    """Shows S166."""
     queue: shmq.Queue[Any] = broker.queue("backlog", max_memory=LITTLE, codec="bytes")
     reserved = []
     for _ in range(3):
@@ -44,6 +45,7 @@ def test_a_consumed_flood_leaves_no_file_and_no_memory(broker: shmq.Broker, brok
 
 
 def test_files_go_while_a_flood_is_consumed(broker: shmq.Broker, broker_dir: Path) -> None:
+    """Shows S122, S191."""
     queue: shmq.Queue[Any] = broker.queue("backlog", max_memory=LITTLE, codec="bytes")
     put_all(queue)
     sizes = [queue.statistics().disk_bytes]

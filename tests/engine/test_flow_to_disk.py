@@ -37,6 +37,7 @@ def files(broker_dir: Path) -> list[Path]:
 def test_what_exceeds_the_memory_comes_back_in_order(
     flowing: shmq.Queue[Any], take: Taker, broker_dir: Path, broker: shmq.Broker
 ) -> None:
+    """Shows S102, S112, S181, S191, S193."""
     put_numbers(flowing, range(5000))
     seen = flowing.statistics()
     assert seen.ready == flowing.qsize() == 5000
@@ -158,6 +159,7 @@ def test_batches_go_and_come_in_order(flowing: shmq.Queue[Any]) -> None:
 
 
 def test_a_consumer_that_waits_is_woken_by_what_comes(flowing: shmq.Queue[Any]) -> None:
+    """Shows S144."""
     taken: list[int] = []
 
     def work() -> None:
@@ -290,6 +292,7 @@ def test_a_purge_waits_for_whoever_moves_messages(flowing: shmq.Queue[Any], brok
 
 
 def test_a_taker_for_whom_rows_have_no_slot_is_told_what_helps(broker: shmq.Broker) -> None:
+    """Shows S128."""
     queue: shmq.Queue[Any] = broker.queue("slots", max_memory=LITTLE, maxsize=5000, codec="bytes")
     put_numbers(queue, range(5000))
     with queue.consumer(prefetch=5000) as consumer:

@@ -63,6 +63,8 @@ def files(place: Path) -> list[Path]:
 
 @every_kind
 def test_a_full_disk_is_told_with_path_figures_and_remedy(kind: str, tmp_path: Path) -> None:
+    """Shows S140."""
+
     def work(place: Path) -> None:
         with flowing_at(place) as queue:
             _, error = fill(queue, 0)
@@ -76,6 +78,8 @@ def test_a_full_disk_is_told_with_path_figures_and_remedy(kind: str, tmp_path: P
 
 @pytest.mark.parametrize("kind", ["tmpfs", "ext4"])
 def test_without_a_budget_a_tenth_of_the_disk_stays_free(kind: str, tmp_path: Path) -> None:
+    """Shows S137."""
+
     def work(place: Path) -> None:
         with flowing_at(place, budget=None) as queue:
             with pytest.raises(shmq.Full) as full:
@@ -91,6 +95,8 @@ def test_without_a_budget_a_tenth_of_the_disk_stays_free(kind: str, tmp_path: Pa
 
 @every_kind
 def test_all_that_was_accepted_is_there_in_order_and_the_disk_can_be_filled_again(kind: str, tmp_path: Path) -> None:
+    """Shows S140."""
+
     def work(place: Path) -> None:
         with flowing_at(place) as queue:
             first = 0
@@ -112,6 +118,8 @@ def test_all_that_was_accepted_is_there_in_order_and_the_disk_can_be_filled_agai
 
 @every_kind
 def test_a_full_disk_hinders_no_consumer_no_settlement_and_no_other_queue(kind: str, tmp_path: Path) -> None:
+    """Shows S140."""
+
     def work(place: Path) -> None:
         with flowing_at(place) as queue:
             for number in range(100):

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.memory
 def test_queues_that_may_have_more_than_the_broker_are_told_of_with_names_and_figures(
     broker_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Shows S136."""
     with caplog.at_level(logging.WARNING, "shmq.flow"), shmq.open(broker_dir, memory="16MiB") as broker:
         broker.queue("lines", max_memory="7MiB")
         queue = broker.queue("images", max_memory="8MiB")  # 15 MiB of 15

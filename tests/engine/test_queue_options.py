@@ -49,7 +49,7 @@ def all_built() -> Iterator[None]:
 
 @pytest.mark.memory
 def test_options_have_defaults(queue: shmq.Queue[Any]) -> None:
-    """Shows S40."""
+    """Shows S40, S137."""
     options = queue.options
     assert set(options) == set(GIVEN)
     assert options["slot_size"] in range(128, 4097)
@@ -81,6 +81,7 @@ def test_options_have_defaults(queue: shmq.Queue[Any]) -> None:
 def test_an_option_is_kept_and_another_value_is_refused_naming_both_and_who_set_it(
     broker_dir: Path, broker: shmq.Broker, all_built: None, name: str
 ) -> None:
+    """Shows S117, S123."""
     value, other = GIVEN[name]
     program = f"{ALL_BUILT}shmq.open(sys.argv[1]).queue('jobs', {name}={value!r}); say('made'); listen()"
     with Child(program, broker_dir) as child:

@@ -50,6 +50,7 @@ def test_a_directory_that_everybody_may_change_is_refused(broker_dir: Path) -> N
 
 @pytest.mark.parametrize("number", [0x6969, 0xFF534D42, 0x01021997])
 def test_a_remote_file_system_is_refused(broker_dir: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Shows S133."""
     monkeypatch.setattr(ownership, "filesystem_type", lambda descriptor: number)
     with pytest.raises(shmq.BrokerError, match="remote file system") as caught:
         shmq.open(broker_dir)

@@ -37,7 +37,7 @@ static void take_all(shmq_queue *q, uint64_t put) {
     CHECK_EQUAL(shmq_load_seq(&q->m->header->damage), 0);
 }
 
-/* From the first call of the first flush on: no directory is there yet. */
+/* From the first call of the first flush on: no directory is there yet. Shows S202. */
 static void test_a_first_flush_in_which_any_call_fails_is_told_and_made_good(void) {
     static const int numbers[] = {ENOSPC, EDQUOT, EACCES, EIO};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {

@@ -9,6 +9,7 @@
 
 #define MANY 20000
 
+/* Shows S178, S180, S181. */
 static void what_does_not_fit_comes_back_in_order(void) {
     begin();
     put_numbers(q, 0, MANY);
@@ -158,7 +159,7 @@ static void recovery_looks_at_no_slot_without_memory(void) {
     end();
 }
 
-/* Longer than a slot, and not two of one length. */
+/* Longer than a slot, and not two of one length. Shows S167. */
 static void long_bodies_go_and_come_with_their_blocks(void) {
     begin();
     static unsigned char bytes[9000];
@@ -180,6 +181,7 @@ static void long_bodies_go_and_come_with_their_blocks(void) {
     end();
 }
 
+/* Shows S119, S131, S192. */
 static void a_disk_that_fails_loses_nothing(void) {
     begin();
     faulty_begin(m);

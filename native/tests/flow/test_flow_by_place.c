@@ -53,6 +53,7 @@ static uint64_t get_until_some_are_back(void) {
     return taken;
 }
 
+/* Shows S103. */
 static void one_is_taken_from_each_home(void) {
     begin();
     put_numbers(q, 0, MANY);

@@ -152,7 +152,7 @@ static void what_comes_back_leaves_slots_to_what_lies_before_it(void) {
     end();
 }
 
-/* All of them, one by one: the flow ends as if they had been pulled. */
+/* All of them, one by one: the flow ends as if they had been pulled. Shows S181. */
 static void one_that_wants_all_ends_the_flow(void) {
     begin();
     put_numbers(q, 0, MANY);

@@ -57,6 +57,7 @@ static void end(void) {
     scratch_spill_end();
 }
 
+/* Shows S129. */
 static void levels_flow_and_come_back_by_their_order(void) {
     begin(4000);
     put_all(0, MANY);
@@ -118,6 +119,7 @@ static void what_failed_too_often_is_found_on_the_disk_of_each_level(void) {
     end();
 }
 
+/* Shows S129. */
 static void the_least_important_goes_first(void) {
     begin(4000);
     put_all(0, MANY);

@@ -64,6 +64,7 @@ static void look_for_one(actor *by) {
     }
 }
 
+/* Shows S144, S182. */
 static void a_taker_that_does_not_wait_finds_what_a_mover_brings_meanwhile(void) {
     const deed looks = {.before = leave_only_rows, .act = look_for_one},
                ends = {.before = begin_turn, .act = end_the_flow};
@@ -78,6 +79,7 @@ static void a_taker_that_does_not_wait_finds_what_a_mover_brings_meanwhile(void)
     meetings_end();
 }
 
+/* Shows S106, S202. */
 static void takers_meet_movers(void) {
     meetings_begin(flowing, some);
     MEET(brings, gets, 2);

@@ -115,7 +115,7 @@ static bool none_is_woken(void) {
     return woken == 0;
 }
 
-/* All slots of the front ring are in one's hands. */
+/* All slots of the front ring are in one's hands. Shows S144. */
 static void starved_takers_sleep_until_a_slot_is_free(void) {
     static shmq_delivery held[MANY];
     begin();

@@ -379,6 +379,7 @@ static void test_damaged_geometry_is_refused(void) {
     end();
 }
 
+/* Shows S137. */
 static void test_rings_are_of_one_size_whatever_was_made_before_and_the_end_of_memory_is_told(void) {
     scratch_room = 0;
     begin();

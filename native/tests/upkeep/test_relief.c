@@ -73,7 +73,7 @@ static void a_queue_that_stays_in_memory_gets_that_of_others(void) {
     end();
 }
 
-/* Its slots are of one piece, in memory that bodies have. */
+/* Its slots are of one piece, in memory that bodies have. Shows S120. */
 static void a_new_queue_gets_memory_that_messages_have(void) {
     begin();
     shmq_queue *full = scratch_queue(m, "plain", 0, true);
