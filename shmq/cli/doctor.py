@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
@@ -12,6 +12,9 @@ from shmq.cli.session import Session, pass_session, usage
 from shmq.cli.text import size, wants_colour
 from shmq.errors import ShmqError
 from shmq.quantity import quantity
+
+if TYPE_CHECKING:
+    from shmq.core.segment import Member
 
 __all__ = ["doctor"]
 
@@ -327,11 +330,31 @@ def _look_at_alerts(path: str) -> Iterator[Verdict]:
     with open_to_look(path) as broker:
         told = [f"queue {queue.name!r} {text}" for queue in broker.queues() for text in raised(queue)]
         excess = excess_of(live_membership(broker))
+        yield _look_at_disk(live_membership(broker).member, path)
     yield Verdict("memory", *_noted(excess, "all queues can reach their max_memory at the same time"))
     if not told:
         yield Verdict("alerts", "ok", "no queue has reached a threshold of its alerts=")
     for text in told:
         yield Verdict("alerts", "note", text)
+
+
+def _look_at_disk(member: Member, path: str) -> Verdict:
+    """Is there room for messages that do not fit into memory?"""
+    from shmq.core.segment import DISK_NONE, DISK_SHARE
+    from shmq.engine.directory.disk import disk_bytes, disk_of, file_system
+
+    budget, used = member.header()["disk"], disk_bytes(disk_of(path, member.name))
+    if budget == DISK_NONE:
+        return Verdict("disk", "ok", "nothing goes to disk (disk=0)")
+    if budget != DISK_SHARE:
+        figures = f"{used:,} of {budget:,} bytes that messages may have there"
+        full, remedy = used >= budget - budget // 10, "take messages out, or make the broker anew with a larger disk="
+    else:
+        directory, system = file_system(path)
+        free, size = system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize
+        figures = f"{used:,} bytes of messages; {directory} has {free:,} of {size:,} bytes free, a tenth stays free"
+        full, remedy = free <= size // 10, "take messages out, or make room there"
+    return Verdict("disk", "note" if full else "ok", f"{figures}: {remedy}" if full else figures)
 
 
 def _look_at_movers(movers: dict[str, int]) -> Iterator[Verdict]:

@@ -169,6 +169,7 @@ def _put_lines(session: Session, target: Queue[Any], kind: str, given: dict[str,
     except (KeyboardInterrupt, ShmqError) as error:
         accepted = getattr(error, "accepted", None)  # None: Ctrl-C, somewhere around put_many()
         done += accepted or 0
+        session.result({"put": done})
         say(f"put: {quantity(done, 'line')}{', perhaps some more' if accepted is None else ''}")
         if isinstance(error, ShmqError):
             error.accepted = 0  # of the last call among many, and told in the line above

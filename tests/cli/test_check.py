@@ -1,5 +1,6 @@
 """check, gc and doctor: damage is found, leftovers go, and nothing that is in use is touched."""
 
+import contextlib
 import fcntl
 import json
 import mmap
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import shmq
 import shmq._native
 from shmq.engine.directory.drafts import drafts
 from tests.cli.shell import Shell, end
@@ -199,6 +201,29 @@ def test_doctor_looks_at_the_directory(shell: Shell) -> None:
     shown = shell("doctor").out
     assert f"{shell.directory}, mode 0700, on " in shown
     assert segment_of(shell.directory).name in shown
+
+
+@pytest.mark.parametrize("disk", ["8MiB", 0, None])
+def test_doctor_says_how_much_room_there_is_on_disk(bare: Shell, tmp_path: Path, disk: str | int | None) -> None:
+    def says(broker: shmq.Broker) -> tuple[str, str]:
+        checks = bare("doctor", "-d", str(broker.path), "--json").json["checks"]
+        return next((check["state"], check["detail"]) for check in checks if check["check"] == "disk")
+
+    with shmq.open(tmp_path / "broker", memory="8MiB", disk=disk) as broker:
+        first = says(broker)
+        queue = broker.queue("lines", codec="bytes")
+        with contextlib.suppress(shmq.Full):
+            queue.put_many([bytes(1000)] * 20_000, timeout=0)
+        last = says(broker)
+        broker.delete(force=True)
+    if disk is None:
+        assert all("bytes free, a tenth stays free" in detail for _, detail in (first, last))
+    elif disk == 0:
+        assert first == last == ("ok", "nothing goes to disk (disk=0)")
+    else:
+        assert first == ("ok", "0 of 8,388,608 bytes that messages may have there")
+        assert last[0] == "note"
+        assert re.match(r"8,[\d,]+ of 8,388,608 bytes that messages may have there: take messages out, or", last[1])
 
 
 def test_doctor_fails_for_a_directory_that_everybody_may_change(shell: Shell) -> None:

@@ -153,6 +153,9 @@ def test_a_full_queue_fails_after_the_timeout_and_lines_say_how_many_were_put(sh
     assert "full: queue 'few' is full" in outcome.words
     assert "put: 2 lines" in outcome.words
     assert "of this call accepted" not in outcome.words
+    shell("purge", "few", "--yes")
+    outcome = shell("put", "few", "-", "--lines", "--json", "--timeout", "0", given="1\n2\n3\n", expected=1)
+    assert outcome.json == {"put": 2}
     assert shell("put", "few", "x", "--timeout", "0.1", expected=1).out == ""
 
 

@@ -181,7 +181,8 @@ def _room_in_the_ring(wait: str, maxsize: int, slots: int) -> str:
     if maxsize != 0:  # given after it was made
         return f"{remedy}with maxsize={maxsize}, which then fixes its slots"
     more_memory = " or a broker with more memory" if slots < _MOST_SLOTS else ""
-    return f"{remedy}with a maxsize{more_memory}: without maxsize it has {slots:,} slots here, and messages in hand or delayed keep theirs"
+    keep = "and messages in hand or delayed keep theirs"
+    return f"{remedy}with a maxsize{more_memory}: without maxsize it has {slots:,} slots here, {keep}"
 
 
 def _way_to_alter(there: QueueHandle, name: str, settings: QueueSettings, differs: str) -> str:
