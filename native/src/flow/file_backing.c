@@ -22,8 +22,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define UNFINISHED "unfinished"
-
 /* One level of a queue in one process. The caller holds the mover's lock. */
 typedef struct file_backing {
     shmq_backing calls;
@@ -149,14 +147,12 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     char name[17];
     file_name(name, rows[0].place);
     int directory = open(b->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int fd = directory < 0 ? -1 : openat(directory, UNFINISHED, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    int ignored = fd >= 0 ? fchown(fd, (uid_t)-1, b->broker.st_gid) : 0;
-    (void)ignored;
-    bool done = fd >= 0 && fchmod(fd, b->broker.st_mode & 0660) == 0 && shmq_row_file_write(fd, rows, count, &by) &&
-                renameat(directory, UNFINISHED, directory, name) == 0;
+    int fd = directory < 0 ? -1 : shmq_rows_file_begin(directory, &b->broker);
+    bool done = fd >= 0 && shmq_row_file_write(fd, rows, count, &by) &&
+                renameat(directory, SHMQ_ROWS_UNFINISHED, directory, name) == 0;
     shmq_status status = done ? SHMQ_OK : failed(b, "write to");
     if (!done && fd >= 0) {
-        (void)unlinkat(directory, UNFINISHED, 0);
+        (void)unlinkat(directory, SHMQ_ROWS_UNFINISHED, 0);
     }
     if (fd >= 0) {
         close(fd);
