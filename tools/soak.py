@@ -9,6 +9,10 @@ Every minute, and at the end, all go, what is left is drained, and the histories
 accepted has come out once, or more often only where it said so; each producer's order was kept as each consumer saw it;
 no block is in use; the counts are right.
 
+Two of the queues may have 64 KiB in memory. They fill and empty in turn, every 3 s, so that their messages go to disk
+and come back all the time, moved by whoever puts and takes, and is killed amid that. The report says how many went
+there; none, or a file left at the end, is a failure, as is a segment beyond its memory.
+
 A failure prints the seed and keeps the histories. Ctrl-C ends the run early, with its verdict. Exit code 1: failed.
 """
 
@@ -32,7 +36,8 @@ import soak_process
 from arguments import positive_time
 from history import AGAIN, History, Kind
 from soak_audit import Audit
-from soak_process import QUEUES, declare, named, shared_numbers
+from soak_disk import Disk
+from soak_process import QUEUES, TIDE, declare, named, shared_numbers
 
 import shmq
 from shmq.cli.check import examine
@@ -42,6 +47,9 @@ SILENCE = 60.0  # seconds in which a process that is not stopped must have done 
 CHECK_EVERY = 1.0
 SAY_EVERY = 5.0
 LAP = 60.0
+AIM = 0.01  # seconds until somebody begins a move
+MIB = 1 << 20
+MEMORY = 192 * MIB
 UNRELATED = 0.1  # share of the processes that are new interpreters
 ENOUGH = 20  # faults
 
@@ -60,6 +68,11 @@ class Result:
     messages: int = 0
     drained: int = 0
     uncertain: int = 0  # messages that killed calls of get() may have taken
+    killed_movers: int = 0  # of the kills: those amid a move to or from disk
+    on_disk: int = 0  # messages that went there
+    most_on_disk: int = 0  # at once, of all queues
+    came_back: int = 0  # how often a queue that had messages on disk had none any more
+    segment_mib: float = 0.0
     broken: int = 0
     faults: list[str] = field(default_factory=list)
 
@@ -107,11 +120,12 @@ class Soak:
     Arguments:
         home: a directory for the broker and the histories.
         rng: decides who is killed or stopped, and when.
-        fault: what the processes do wrong now and then, on purpose.
+        fault: what the processes do wrong now and then, on purpose; "stay": nothing goes to disk.
     """
 
     def __init__(self, home: Path, result: Result, rng: random.Random, fault: str | None) -> None:
-        self.home, self.result, self.rng, self.fault = home, result, rng, fault
+        self.home, self.result, self.rng = home, result, rng
+        self.fault = None if fault == "stay" else fault
         self.histories = home / "histories"
         self.histories.mkdir()
         self.url = str(home / "broker")
@@ -121,12 +135,15 @@ class Soak:
         self.running: dict[int, Running] = {}
         self.checking = 0
         self.check_began = 0.0
-        pid = forked(self._make)
+        pid = forked(lambda: self._make(disk=0 if fault == "stay" else None))
         if os.waitpid(pid, 0)[1] != 0:
             raise RuntimeError("the broker could not be made")
+        self.segment = Path("/dev/shm", json.loads((home / "broker" / "segment").read_text())["name"])
+        self.disk = Disk(self.segment, home / "broker")
+        self.on_disk = self.disk.there()
 
-    def _make(self) -> None:
-        with shmq.open(self.url, memory="192MiB", patience=0.1) as broker:
+    def _make(self, disk: int | None) -> None:
+        with shmq.open(self.url, memory=MEMORY, patience=0.1, disk=disk) as broker:
             for index in range(len(QUEUES)):
                 declare(broker, index)
 
@@ -143,14 +160,25 @@ class Soak:
             pid = forked(lambda: soak_process.work(*arguments))
         self.running[pid] = Running(pid, slot, beats=self.beats[slot], heard=time.monotonic())
 
+    def _victim(self) -> Running:
+        """Every third time one that is amid a move, if somebody comes to that soon."""
+        if self.rng.random() < 1 / 3:
+            deadline = time.monotonic() + AIM
+            while time.monotonic() < deadline:
+                for pid in self.disk.movers():
+                    if pid in self.running:
+                        return self.running[pid]
+        return self.rng.choice(list(self.running.values()))
+
     def disturb(self) -> None:
         """One is killed and replaced, or stopped for a while."""
-        victim = self.rng.choice(list(self.running.values()))
+        victim = self._victim()
         if self.rng.random() < 0.6:
             os.kill(victim.pid, signal.SIGKILL)
             os.waitpid(victim.pid, 0)
             del self.running[victim.pid]
             self.result.kills += 1
+            self.result.killed_movers += victim.pid in self.disk.movers()
             self.start(victim.slot)
         elif victim.stopped_until == 0:
             os.kill(victim.pid, signal.SIGSTOP)
@@ -175,6 +203,7 @@ class Soak:
                 self.result.fault(f"process {pid} ended by itself, status {os.waitstatus_to_exitcode(status)}")
                 self.start(each.slot)
         self._tend_check(now)
+        self._tend_disk()
 
     def _check(self) -> None:
         """In a child: what `shmq check` does. The parent opens nothing, as it must not wait for one that it stopped."""
@@ -198,6 +227,12 @@ class Soak:
         elif now - self.check_began > CHECK_EVERY:
             self.check_began = now
             self.checking = forked(self._check)
+
+    def _tend_disk(self) -> None:
+        result, before, self.on_disk = self.result, self.on_disk, self.disk.there()
+        result.came_back += sum(before[name] > 0 and there == 0 for name, there in self.on_disk.items())
+        result.most_on_disk = max(result.most_on_disk, sum(self.on_disk.values()))
+        result.segment_mib = max(result.segment_mib, round(self.disk.segment_bytes() / MIB, 2))
 
     # ---- the end -----------------------------------------------------------------------------------------------
 
@@ -228,12 +263,14 @@ class Soak:
     def settle(self) -> None:
         """Drains what is left, looks at the broker at rest, and compares the histories."""
         audit = Audit()
+        self.result.on_disk = sum(self.disk.ever().values())
         with shmq.open(self.url, create=False) as broker:
             member = broker._membership.live()
             deadline = time.monotonic() + SILENCE
             while len(member.processes()) > 1 and time.monotonic() < deadline:
                 reap(member)  # forked ones of those that were killed end by themselves
                 time.sleep(0.05)
+            self._examine("all have gone")
             paths = sorted(self.histories.iterdir())
             for path in paths:
                 audit.read(path)
@@ -269,14 +306,17 @@ class Soak:
             text = f"{seen.ready} ready, {seen.delayed} delayed, {seen.unsettled} unsettled; {count} came"
             self.result.fault(f"queue {queue.name!r} counts wrong: {text}")
 
+    def _examine(self, when: str) -> None:
+        for finding in examine(self.url).findings:
+            self.result.fault(f"{when}: {finding.text()}")
+
     def _check_at_rest(self, broker: shmq.Broker) -> None:
         for queue in broker.queues():
             if queue.name.startswith("brief-"):
                 queue.reopen()
                 queue.purge()
         member = broker._membership.live()
-        for finding in examine(self.url).findings:
-            self.result.fault(f"at rest: {finding.text()}")
+        self._examine("at rest")
         used = member.usage()
         if used["blocks_used"] or used["blocks_building"]:
             self.result.fault(f"blocks leaked: {used['blocks_used']} in use, {used['blocks_building']} being built")
@@ -286,6 +326,17 @@ class Soak:
                 self.result.fault(f"queue {queue.name!r} is not empty: {census}")
         if len(member.processes()) != 1:
             self.result.fault(f"still in the table: {member.processes()}")
+        self._check_disk()
+
+    def _check_disk(self) -> None:
+        left = {name: there for name, there in self.disk.there().items() if there}
+        if left or self.disk.files():
+            self.result.fault(f"still on disk: {left}, {len(self.disk.files())} files")
+        for name, count in self.disk.ever().items():
+            if count == 0 and self.result.seconds > TIDE:
+                self.result.fault(f"nothing of queue {name!r} went to disk")
+        if self.result.segment_mib * MIB > MEMORY:
+            self.result.fault(f"the segment has taken {self.result.segment_mib} MiB")
 
 
 def lap(soak: Soak, until: float, say: Callable[[str], None]) -> None:
@@ -313,7 +364,6 @@ def lap(soak: Soak, until: float, say: Callable[[str], None]) -> None:
 def run(result: Result, home: Path, seconds: float, say: Callable[[str], None], fault: str | None) -> None:
     """Laps of a minute, with everything drained and compared after each; a Ctrl-C ends the last one at once."""
     soak = Soak(home, result, random.Random(result.seed), fault)
-    name = json.loads((home / "broker" / "segment").read_text())["name"]
     interrupted = False
     try:
         while result.seconds < seconds and result.broken == 0 and not interrupted:
@@ -328,7 +378,8 @@ def run(result: Result, home: Path, seconds: float, say: Callable[[str], None], 
             soak.end()
             soak.settle()
     finally:
-        Path("/dev/shm", name).unlink(missing_ok=True)
+        soak.disk.close()
+        soak.segment.unlink(missing_ok=True)
 
 
 def main(words: list[str]) -> int:
@@ -338,7 +389,9 @@ def main(words: list[str]) -> int:
     parser.add_argument("--processes", type=int, default=8, choices=range(2, 65), metavar="P", help="at a time (8)")
     parser.add_argument("--json", action="store_true", help="one object at the end instead of lines")
     parser.add_argument("--keep", type=Path, help="where the histories of a failure go (a new directory below /tmp)")
-    parser.add_argument("--fault", choices=("lose", "double", "reorder"), help="a mistake on purpose, to be found")
+    parser.add_argument(
+        "--fault", choices=("lose", "double", "reorder", "stay"), help="a mistake on purpose, to be found"
+    )
     arguments = parser.parse_args(words)
     seed = secrets.randbits(32) if arguments.seed is None else arguments.seed
     result = Result(seed, arguments.processes)
@@ -361,7 +414,9 @@ def main(words: list[str]) -> int:
         say(
             f"{result.seconds} s, {result.kills:,} kills, {result.stops:,} stops, {result.calls:,} calls, "
             f"{result.messages:,} messages, {result.checks:,} checks, {result.drained:,} drained, "
-            f"{result.uncertain:,} uncertain; broken: {result.broken}"
+            f"{result.uncertain:,} uncertain; {result.on_disk:,} to disk, {result.most_on_disk:,} at once, "
+            f"{result.came_back:,} times all was back in memory, {result.killed_movers:,} killed amid a move, "
+            f"segment {result.segment_mib} MiB; broken: {result.broken}"
         )
     return int(result.broken != 0)
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from history import AGAIN, OUTCOMES, SETTLES, Kind, Record, read
-from soak_process import DEAD, FAST, RANKED, WORK, is_delayed, priority_of
+from soak_process import DEAD, FAST, FLOWING, RANKED, WITH_LEVELS, WORK, is_delayed, priority_of
 
 Name = tuple[int, int, int]  # process, queue, number
-BORROWED = (WORK, RANKED)  # received and settled; what is got from FAST is settled by the getting
+BORROWED = (WORK, RANKED, *FLOWING)  # received and settled; what is got from FAST is settled by the getting
 ACK, REJECT = OUTCOMES.index("ack"), OUTCOMES.index("reject")
 
 
@@ -93,9 +93,10 @@ class Audit:
             fate.fresh += 1
         if record.queue == DEAD or record.flags & AGAIN:
             return
-        if record.queue == RANKED and is_delayed(record.number):
+        has_levels = record.queue in WITH_LEVELS
+        if has_levels and is_delayed(record.number):
             return
-        key = (record.queue, record.amount, priority_of(record.number) if record.queue == RANKED else 0)
+        key = (record.queue, record.amount, priority_of(record.number) if has_levels else 0)
         if record.number <= newest.get(key, -1):
             text = f"process {process} took {name} after number {newest[key]} of the same producer"
             if record.queue == FAST:

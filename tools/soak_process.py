@@ -10,6 +10,7 @@ import random
 import signal
 import struct
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,15 @@ ARRAY = b"shmqarr1"  # how an encoded array begins
 LARGEST = 1 << 20
 WAIT = 0.05  # seconds, of every call that may wait
 # Name and maxsize. What is taken from "fast" is settled by the taking; the dead of "work" come to "work.dead"; "ranked"
-# has a level for each priority, and delays.
-QUEUES = (("work", 150), ("fast", 400), ("work.dead", 0), ("ranked", 200))
-WORK, FAST, DEAD, RANKED = range(4)
+# has a level for each priority, and delays. "deep" and "deep.ranked" are as "work" and "ranked", and flow to disk; what
+# every second process puts into "deep.ranked" is a group.
+QUEUES = (("work", 150), ("fast", 400), ("work.dead", 0), ("ranked", 200), ("deep", 1500), ("deep.ranked", 1500))
+WORK, FAST, DEAD, RANKED, DEEP, DEEP_RANKED = range(6)
+WITH_LEVELS, FLOWING = (RANKED, DEEP_RANKED), (DEEP, DEEP_RANKED)
 LEVELS = 10
+IN_MEMORY = "64KiB"  # of a queue that flows
+TIDE = 3.0  # seconds, in whose first half such a queue fills, and in whose second half it empties
+MOST_PUT = 60
 LONGEST_DELAY = 0.25  # seconds
 MOST_HELD = 6
 POOL = random.Random(1).randbytes(2 * LARGEST)
@@ -41,13 +47,21 @@ def declare(broker: shmq.Broker, index: int) -> Any:
     name, maxsize = QUEUES[index]
     if index == DEAD:
         return broker.queue(name, codec="bytes")
-    if index == RANKED:
-        return broker.queue(name, codec="bytes", maxsize=maxsize, max_deliveries=0, max_deaths=0, priorities=LEVELS)
-    return broker.queue(name, codec="bytes", maxsize=maxsize, max_deliveries=0, max_deaths=0)
+    options: dict[str, Any] = {"priorities": LEVELS} if index in WITH_LEVELS else {}
+    if index in FLOWING:
+        options["max_memory"] = IN_MEMORY
+    if index == DEEP_RANKED:
+        options["groups"] = "shared"
+    return broker.queue(name, codec="bytes", maxsize=maxsize, max_deliveries=0, max_deaths=0, **options)
+
+
+def is_rising() -> bool:
+    """Whether more is put into the queues that flow than taken; all processes see the same tide."""
+    return time.monotonic() % TIDE < TIDE / 2
 
 
 def priority_of(number: int) -> int:
-    """Of a message of "ranked"."""
+    """Of a message of a queue with levels."""
     return number % LEVELS
 
 
@@ -113,6 +127,8 @@ class SoakProcess:
             (self.put_many, 4),
             (self.put_ranked, 8),
             (self.receive_ranked, 8),
+            (self.fill, 12),
+            (self.empty, 8),
             (self.loan, 3),
             (self.loan_array, 2),
             (self.get, 8),
@@ -154,7 +170,7 @@ class SoakProcess:
     # ---- putting -----------------------------------------------------------------------------------------------
 
     def _target(self) -> int:
-        return self.numbers.choice((WORK, FAST))
+        return self.numbers.choice((WORK, FAST, DEEP))
 
     def _put(self, index: int, count: int, call: Callable[[list[bytes]], object]) -> None:
         first = self.put_so_far[index]
@@ -177,14 +193,25 @@ class SoakProcess:
         count = self.numbers.randrange(1, 12)
         self._put(index, count, lambda bodies: self.queue(index).put_many(bodies, timeout=WAIT))
 
-    def put_ranked(self) -> None:
-        number = self.put_so_far[RANKED]
+    def put_ranked(self, index: int = RANKED) -> None:
+        number = self.put_so_far[index]
         delay = self.numbers.random() * LONGEST_DELAY if is_delayed(number) else 0.0
 
-        def put(bodies: list[bytes]) -> None:
-            self.queue(RANKED).put(bodies[0], timeout=WAIT, priority=priority_of(number), delay=delay)
+        group = str(self.history.number) if index == DEEP_RANKED and self.history.number % 2 else None
 
-        self._put(RANKED, 1, put)
+        def put(bodies: list[bytes]) -> None:
+            self.queue(index).put(bodies[0], timeout=WAIT, priority=priority_of(number), delay=delay, group=group)
+
+        self._put(index, 1, put)
+
+    def fill(self) -> None:
+        """Puts into a queue that flows, many when the tide rises."""
+        count = self.numbers.randrange(1, MOST_PUT) if is_rising() else 1
+        if self.numbers.random() < 0.5:
+            self._put(DEEP, count, lambda bodies: self.queue(DEEP).put_many(bodies, timeout=WAIT))
+        else:
+            for _ in range(count):
+                self.put_ranked(DEEP_RANKED)
 
     def loan(self) -> None:
         index = self._target()
@@ -248,6 +275,19 @@ class SoakProcess:
     def receive(self) -> None:
         self._receive(self.queue(WORK), self.numbers.choice((1, 1, 3)))
 
+    def empty(self) -> None:
+        """Takes from a queue that flows. When the tide falls, as long as much is there, and settles all of it."""
+        index = self.numbers.choice(FLOWING)
+        if is_rising():
+            self._receive(self.queue(index), 1, index)
+            return
+        for _ in range(MOST_PUT):
+            while self.held:
+                self.settle()
+            self._receive(self.queue(index), MOST_HELD, index)
+            if len(self.held) < MOST_HELD:
+                return
+
     def consume(self) -> None:
         if len(self.consumers) < 2:
             self.consumers.append(self.queue(WORK).consumer(prefetch=self.numbers.choice((None, 4))))
@@ -303,12 +343,12 @@ class SoakProcess:
 
     def browse(self) -> None:
         self.history.note(Kind.OTHER)
-        for message in self.queue(self.numbers.choice((WORK, FAST, RANKED))).browse():
+        for message in self.queue(self.numbers.choice((WORK, FAST, RANKED, *FLOWING))).browse():
             named(message.body)
         self.history.note(Kind.OTHER_DONE)
 
     def count(self) -> None:
-        queue = self.queue(self.numbers.choice((WORK, FAST, RANKED)))
+        queue = self.queue(self.numbers.choice((WORK, FAST, RANKED, *FLOWING)))
         queue.qsize()
         queue.statistics()
 
@@ -386,27 +426,33 @@ class SoakProcess:
 
     # ---- faults on purpose -------------------------------------------------------------------------------------
 
+    def _wrong(self, index: int) -> int:
+        """Where: in this queue, or in one that flows."""
+        return self.numbers.choice((index, DEEP))
+
     def fault_lose(self) -> None:
         """Takes a message, and tells nobody."""
-        self.queue(WORK).get_many(1, timeout=0)
+        self.queue(self._wrong(WORK)).get_many(1, timeout=0)
 
     def fault_double(self) -> None:
         """Puts a message that it has put before."""
-        if self.put_so_far[WORK]:
-            body = body_of(self.history.number, WORK, self.put_so_far[WORK] - 1, self.numbers)
+        index = self._wrong(WORK)
+        if self.put_so_far[index]:
+            body = body_of(self.history.number, index, self.put_so_far[index] - 1, self.numbers)
             try:
-                self.queue(WORK).put(body, timeout=0)
+                self.queue(index).put(body, timeout=0)
             except shmq.Full:
                 pass
 
     def fault_reorder(self) -> None:
         """Puts two messages in the wrong order."""
-        first = self.put_so_far[FAST]
-        self.put_so_far[FAST] += 2
-        self.history.note(Kind.PUT, FAST, amount=2, number=first)
+        index = self._wrong(FAST)
+        first = self.put_so_far[index]
+        self.put_so_far[index] += 2
+        self.history.note(Kind.PUT, index, amount=2, number=first)
         try:
             for number in (first + 1, first):
-                self.queue(FAST).put(body_of(self.history.number, FAST, number, self.numbers), timeout=0)
+                self.queue(index).put(body_of(self.history.number, index, number, self.numbers), timeout=0)
         except shmq.Full:
             pass
 

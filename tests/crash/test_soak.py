@@ -39,6 +39,11 @@ def test_processes_that_are_killed_and_stopped_all_the_time_lose_and_double_noth
     assert report["stops"] > SECONDS / 3
     assert report["checks"] > SECONDS / 6
     assert report["messages"] > 50 * SECONDS
+    # Queues went to disk, and all of it came back, again and again; some were killed amid that.
+    assert report["on_disk"] > 10 * SECONDS
+    assert report["came_back"] > SECONDS / 6
+    assert report["killed_movers"] > 0
+    assert 0 < report["segment_mib"] <= 192
 
 
 @pytest.mark.parametrize(
@@ -47,6 +52,7 @@ def test_processes_that_are_killed_and_stopped_all_the_time_lose_and_double_noth
         ("lose", "was accepted, and is lost"),
         ("double", "of the same producer|was taken for good 2 times|as if for the first time"),
         ("reorder", "of the same producer"),
+        ("stay", "nothing of queue 'deep' went to disk"),
     ],
 )
 def test_a_mistake_on_purpose_is_found(fault: str, words: str, seed: int, tmp_path: Path) -> None:
@@ -64,6 +70,7 @@ sys.path.insert(0, sys.argv[1])
 import soak_process
 from history import AGAIN, SETTLES, History, Kind
 from soak_audit import Audit
+from soak_process import DEEP, DEEP_RANKED, RANKED
 home = Path(sys.argv[2])
 
 def faults(write):
@@ -101,27 +108,44 @@ def one_lost(one, two):
 def unknown(one, two):
     take(two, 0); take(two, 1)
     two.note(Kind.TOOK, 0, amount=77, number=5)
-def ranked(one, two, numbers):
+def put_and_took(one, two, queue, count, numbers):
     take(two, 0); take(two, 1)
-    one.note(Kind.PUT, 3, amount=60, number=0)
-    one.note(Kind.PUT_DONE, 3, amount=60, number=0)
+    one.note(Kind.PUT, queue, amount=count, number=0)
+    one.note(Kind.PUT_DONE, queue, amount=count, number=0)
     for number in numbers:
-        two.note(Kind.TOOK, 3, SETTLES, amount=0, number=number)
+        two.note(Kind.TOOK, queue, SETTLES, amount=0, number=number)
 # 3, 10, 17, ... are delayed; the others of one level, such as 5, 15, 25, keep their order.
 order = sorted(range(60), key=lambda number: (-(number % 10), number % 7 == 3, number))
 def by_levels(one, two):
-    ranked(one, two, order)
+    put_and_took(one, two, RANKED, 60, order)
+def by_levels_from_disk(one, two):
+    put_and_took(one, two, DEEP_RANKED, 60, order)
+def from_disk(one, two):
+    put_and_took(one, two, DEEP, 3, (0, 1, 2))
+first, second = order.index(5), order.index(15)
+mixed = list(order)
+mixed[first], mixed[second] = 15, 5
 def out_of_order_in_a_level(one, two):
-    first, second = order.index(5), order.index(15)
-    mixed = list(order)
-    mixed[first], mixed[second] = 15, 5
-    ranked(one, two, mixed)
+    put_and_took(one, two, RANKED, 60, mixed)
 def a_ranked_one_lost(one, two):
-    ranked(one, two, order[1:])
+    put_and_took(one, two, RANKED, 60, order[1:])
+def out_of_order_in_a_level_from_disk(one, two):
+    put_and_took(one, two, DEEP_RANKED, 60, mixed)
+def a_ranked_one_lost_on_disk(one, two):
+    put_and_took(one, two, DEEP_RANKED, 60, order[1:])
+def out_of_order_from_disk(one, two):
+    put_and_took(one, two, DEEP, 3, (1, 0, 2))
+def twice_from_disk(one, two):
+    put_and_took(one, two, DEEP, 3, (0, 1, 2, 2))
+def one_lost_on_disk(one, two):
+    put_and_took(one, two, DEEP, 3, (0, 2))
 assert faults(fine) == [], faults
 assert faults(again_after_a_kill) == []
-assert faults(by_levels) == []
+for sound in (by_levels, by_levels_from_disk, from_disk):
+    assert faults(sound) == [], sound
 broken_ones = (again_without_a_word, twice, one_lost, unknown, out_of_order_in_a_level, a_ranked_one_lost)
+broken_ones += (out_of_order_in_a_level_from_disk, a_ranked_one_lost_on_disk)
+broken_ones += (out_of_order_from_disk, twice_from_disk, one_lost_on_disk)
 for broken in broken_ones:
     assert len(faults(broken)) >= 1, broken
 body = soak_process.body_of(1, 0, 2, random.Random(3))
