@@ -131,7 +131,7 @@ class QueueManagement(OpenQueue):
         and from disk.
 
         timeout: seconds; None waits for ever, 0 only looks.
-        Raises Timeout, NotFound, Closed.
+        Raises Timeout, NotFound, Closed; BrokerError, CorruptionError where messages on disk cannot be read.
 
         Example:
             >>> queue.put("a")
