@@ -16,7 +16,8 @@ static bool is_told_once(PyObject *error) {
     return answer;
 }
 
-/* The first one that was met is told first; of others that come before it is told there is its count. */
+/* Behind those that were met before: each call tells one. Without memory it is not kept; the log of the core has the
+ * damage all the same. */
 static void keep(py_queue *self, PyObject *error) {
     PyObject **untold = &self->owner->untold, *key = key_of(self);
     if (*untold == NULL) {

@@ -248,6 +248,17 @@ def test_dead_letters_that_wait_for_room_keep_their_order(broker: shmq.Broker) -
     assert queue.get(timeout=0) == 7
 
 
+def test_a_dead_letter_that_is_too_large_does_not_keep_small_ones_waiting(broker: shmq.Broker) -> None:
+    graves = broker.queue("graves", max_bytes=1000, codec="bytes")
+    queue = broker.queue("jobs", dead_letter="graves", codec="bytes")
+    graves.put(b"stone")
+    queue.put_many([bytes(5000), b"first", bytes(4000), b"second"])
+    for _ in range(4):
+        queue.receive(timeout=0).reject()
+    assert queue.statistics().unsettled == 2
+    assert graves.get_many(10, timeout=0) == [b"stone", b"first", b"second"]
+
+
 def test_a_queue_whose_dead_letters_have_no_room_is_not_deleted_and_stays_as_it_is(broker: shmq.Broker) -> None:
     graves = broker.queue("graves", maxsize=2)
     queue = broker.queue("jobs", dead_letter="graves")

@@ -6,7 +6,9 @@ the queue of the dead has no room the message stays locked by this process and i
 
 from __future__ import annotations
 
+import itertools
 import logging
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast, get_args
@@ -43,6 +45,7 @@ SUFFIX: Final = ".dead"
 _NAMED: Final = 1 << SETTINGS.index("dead_letter")
 _FAILURES: Final = get_args(FailureReason)
 _LOG: Final = logging.getLogger("shmq.broker")
+_LOOKED_AT: Final = 64  # of those that wait: a large one does not keep small ones from room, nor do they take long
 
 
 @dataclass(slots=True)
@@ -155,13 +158,13 @@ def move_to_dead_letters(
     if not delivery.lock():
         return False
     membership = membership_of(queue)
-    retry_dead_letters(membership)
     letter = DeadLetter(queue, delivery, _death_of(queue, delivery, reason, error))
     pool, failure = pool_of(queue) if reason in _FAILURES else None, cast("FailureReason", reason)
     if pool is not None:
         pool.dies(delivery, failure)
     try:
-        if queue.name in membership.dead_letters:  # whose first one has just found no room
+        retry_dead_letters(membership)
+        if delivery.size >= _least_waiting(membership, queue.name):  # for which there is just no room
             _say(letter, f", and waits behind others for room in queue {dead_letter_name(queue)!r}", logging.DEBUG)
             dead, told = _keep(letter), True
         else:
@@ -204,14 +207,26 @@ def _keep(letter: DeadLetter) -> bool:
 
 
 def retry_dead_letters(membership: Membership) -> None:
-    """Moves what found no room before, of each queue in order. Called at each look and each take: where the first one
-    finds no room nothing behind it is tried."""
+    """Moves what found no room before, of each queue in order. Called at each look and each take: where one finds no
+    room, none behind it is tried that is as large."""
     if not membership.dead_letters:
         return
     with membership.lock:
         for name in list(membership.dead_letters):
             while (line := membership.dead_letters.get(name)) and _is_gone(line[0]):
                 membership.let_go(name, line[0])
+            least = line[0].delivery.size if line else 0
+            for letter in list(itertools.islice(line or (), 1, _LOOKED_AT)):
+                if letter.delivery.size < least:
+                    least = letter.delivery.size
+                    if _is_gone(letter):
+                        membership.let_go(name, letter)
+
+
+def _least_waiting(membership: Membership, name: str) -> float:
+    """Bytes of the smallest one of this queue that waits, among the first of them; infinite: none does."""
+    line = itertools.islice(membership.dead_letters.get(name, ()), _LOOKED_AT)
+    return min((letter.delivery.size for letter in line), default=math.inf)
 
 
 def _is_gone(letter: WaitingDeadLetter) -> bool:
