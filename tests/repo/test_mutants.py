@@ -1,6 +1,7 @@
 """The faults of tools/mutants still fit the code, and the checks that are to find them exist."""
 
 import subprocess
+import sysconfig
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -9,13 +10,19 @@ from mutants import Mutant, mistake_in, read_table
 from native_build import ROOT
 
 FEWEST = 15
-FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c", "-")
+LANGUAGE = ("-std=c11", "-D_GNU_SOURCE", "-DPy_LIMITED_API=0x030B0000")
+FLAGS = (*LANGUAGE, "-O2", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c", "-")
 
 
 def fault_in(compiler: str, mutant: Mutant) -> str | None:
     """What a compiler says of the file with the mutant."""
     path = ROOT / mutant.file
-    places = [f"-I{ROOT / 'native' / 'include'}", f"-I{ROOT / 'native' / 'src'}", f"-I{path.parent}"]
+    places = [
+        f"-I{ROOT / 'native' / 'include'}",
+        f"-I{ROOT / 'native' / 'src'}",
+        f"-I{path.parent}",
+        f"-I{sysconfig.get_path('include')}",
+    ]
     text = path.read_text().replace(mutant.old, mutant.new)
     done = subprocess.run([compiler, *places, *FLAGS], input=text, capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else f"{mutant.name}: {done.stderr}"
