@@ -259,6 +259,7 @@ def test_a_dead_letter_that_is_too_large_does_not_keep_small_ones_waiting(broker
     assert graves.get_many(10, timeout=0) == [b"stone", b"first", b"second"]
 
 
+@pytest.mark.memory  # a consumer with a selector has several in hand
 def test_a_queue_whose_dead_letters_have_no_room_is_not_deleted_and_stays_as_it_is(broker: shmq.Broker) -> None:
     graves = broker.queue("graves", maxsize=2)
     queue = broker.queue("jobs", dead_letter="graves")
