@@ -16,8 +16,8 @@ static bool is_told_once(PyObject *error) {
     return answer;
 }
 
-/* Behind those that were met before: each call tells one. Without memory it is not kept; the log of the core has the
- * damage all the same. */
+/* Behind those that were met before: each call tells one. Without memory it is not kept; the segment has counted
+ * the damage all the same. */
 static void keep(py_queue *self, PyObject *error) {
     PyObject **untold = &self->owner->untold, *key = key_of(self);
     if (*untold == NULL) {

@@ -43,15 +43,19 @@ static void begin_failed(void) {
     CHECK(shmq_load_seq(&q->first.shm->tried) <= slots && shmq_load_seq(&q->first.shm->tried) + EVERY > slots);
 }
 
-/* Steals those of [from, below), and these alone. */
-static void steal_failed(uint64_t from, uint64_t below, uint64_t every) {
+static void steal_each(uint64_t first, uint64_t below, uint64_t step) {
     shmq_delivery d;
-    for (uint64_t i = (from + every - 1) / every * every; i < below; i += every) {
+    for (uint64_t i = first; i < below; i += step) {
         CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_OK);
         CHECK_EQUAL(number_of(&d), i);
         CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     }
     CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
+}
+
+/* Steals those of [from, below), and these alone. */
+static void steal_failed(uint64_t from, uint64_t below, uint64_t every) {
+    steal_each((from + every - 1) / every * every, below, every);
 }
 
 static void get_rest(uint64_t from, uint64_t failed_below, uint64_t every, uint64_t end_at) {
@@ -123,13 +127,7 @@ static void each_row_is_looked_at_once_until_the_settings_change(void) {
     steal_failed(0, 0, EVERY);
     looks_at_no_row();
     alter(SHMQ_SET_MAX_DELIVERIES, 1);
-    shmq_delivery d;
-    for (uint64_t i = EVERY; i < slots; i += 2 * EVERY) {
-        CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_OK);
-        CHECK_EQUAL(number_of(&d), i);
-        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
-    }
-    CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
+    steal_each(EVERY, slots, 2 * EVERY);
     looks_at_no_row();
     get_rest(0, slots, EVERY, 2 * slots);
     end();
