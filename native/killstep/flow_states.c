@@ -226,15 +226,20 @@ void state_mortal_rows_fetched(stage *s) {
     expect_rows(s, 3);
 }
 
-/* All were in hand, and some of those that are about to become rows failed. */
-void state_flow_full_tried(stage *s) {
-    state_flow_full(s);
+/* All of the eight were in hand; those whose bits are set failed. */
+static void fail_some(stage *s, uint32_t failed) {
     for (int i = 0; i < 8; i++) {
         act_receive(&s->survivor, QUEUE_A, 0);
     }
-    for (uint64_t value = 1; value <= 8; value++) {
-        act_release(&s->survivor, value == 6 || value == 7);
+    for (uint32_t value = 1; value <= 8; value++) {
+        act_release(&s->survivor, (failed >> value & 1) != 0);
     }
+}
+
+/* Some of those that are about to become rows failed. */
+void state_flow_full_tried(stage *s) {
+    state_flow_full(s);
+    fail_some(s, 1u << 6 | 1u << 7);
 }
 
 /* One attempt is one too many by now. The first of them is in memory, below the rows. */
@@ -242,12 +247,7 @@ void state_poisoned_rows(stage *s) {
     shmq_declaration d = {0};
     int differs = -1;
     state_flow_full(s);
-    for (int i = 0; i < 8; i++) {
-        act_receive(&s->survivor, QUEUE_A, 0);
-    }
-    for (uint64_t value = 1; value <= 8; value++) {
-        act_release(&s->survivor, value == 3 || value == 6 || value == 7);
-    }
+    fail_some(s, 1u << 3 | 1u << 6 | 1u << 7);
     put(s, 9, 2, SMALL_BYTES);
     limit(s, MUCH);
     expect_rows(s, 4);
