@@ -334,7 +334,7 @@ void act_drop_oldest(act *a, unsigned queue) {
     uint64_t at = 0;
     act_begin(a, CALL_GET, queue, 0);
     uint64_t value = shmq_browse(&q->first, &at, &d) == SHMQ_OK ? act_value_of(&d) : 0;
-    if (shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT)) {
+    if (shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT, NULL)) {
         act_end_delivery(a, CALL_GET, queue, value, &d);
     } else {
         act_end(a, CALL_GET, queue, 0, SHMQ_EMPTY);

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0x317E015CA9F44753  # of the layout that is described here
+FINGERPRINT: Final = 0xABD72EAC4367763C  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -283,6 +283,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("unfinished", "<u4", 0, 3776),
             ("missed", "<u4", 0, 3780),
             ("unswept", "<u4", 0, 3784),
+            ("turns_begun", "<u4", 0, 3788),
             ("chances", "<u8", 0, 3792),
             ("alerts", "alerts", 0, 3840),
             ("group_table", "group", 256, 4096),

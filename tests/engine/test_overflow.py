@@ -2,6 +2,7 @@
 
 import random
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -111,10 +112,17 @@ def test_a_waiting_producer_goes_on_when_the_queue_is_told_to_drop(broker_dir: P
     assert queue.get(timeout=0) == "new"
 
 
-def test_every_put_is_accepted_however_many_producers_there_are(broker_dir: Path, broker: shmq.Broker) -> None:
+@pytest.fixture
+def patient(broker_dir: Path) -> Iterator[shmq.Broker]:
+    """Here nobody is taken for stopped that only waits for a processor."""
+    with shmq.open(broker_dir, patience=10) as broker:
+        yield broker
+
+
+def test_every_put_is_accepted_however_many_producers_there_are(broker_dir: Path, patient: shmq.Broker) -> None:
     seed = random.randrange(1 << 30)
     print(f"seed {seed}")
-    queue: shmq.Queue[Any] = broker.queue("jobs", maxsize=2, overflow="drop_oldest", max_deaths=0)
+    queue: shmq.Queue[Any] = patient.queue("jobs", maxsize=2, overflow="drop_oldest", max_deaths=0)
     program = """
 import random
 q = shmq.open(sys.argv[1]).queue("jobs")
@@ -149,8 +157,8 @@ def put_numbers_until_told(path: Path, count: int, say: Say) -> None:
     say("done")
 
 
-def test_get_goes_on_when_its_message_is_dropped_under_it(broker_dir: Path, broker: shmq.Broker) -> None:
-    queue: shmq.Queue[Any] = broker.queue("jobs", maxsize=2, overflow="drop_oldest")
+def test_get_goes_on_when_its_message_is_dropped_under_it(broker_dir: Path, patient: shmq.Broker) -> None:
+    queue: shmq.Queue[Any] = patient.queue("jobs", maxsize=2, overflow="drop_oldest")
     got = 0
     with Offspring(put_numbers_until_told, broker_dir, 20_000) as producer:
         last = -1

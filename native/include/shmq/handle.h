@@ -17,6 +17,12 @@ typedef struct shmq_patience {
     uint64_t since_ns, position, word, below;
 } shmq_patience;
 
+/* How long one call has found the mover's lock taken by the same turn; all 0: not yet. */
+typedef struct shmq_turn_wait {
+    uint64_t since_ns;
+    uint32_t turn;
+} shmq_turn_wait;
+
 /* The ring of one level as one process sees it. */
 typedef struct shmq_ring {
     struct shmq_queue *queue;

@@ -21,6 +21,7 @@
  *   2944    settings              holder of the structure lock        all; the old value applies once more
  *   3776    unfinished, missed    holder of the mover's lock; anyone       whoever gets that lock; its holder
  *   3784    unswept               holder of the mover's lock              the next flush; it deletes rows once more
+ *   3788    turns_begun           holder of the mover's lock              who finds that lock taken; a try more
  *   3792    chances               anyone, add                             starved takers, whoever wakes them; a look more
  *   3840    alerts                who tells them, by CAS; see alert.h     who looks; something told late, or twice
  *   4096    group_table           CAS; see group.h                    takers of a queue with groups
@@ -260,7 +261,7 @@ typedef struct shmq_queue_shm {
     shmq_a32 unfinished; /* pid of the last mover; 0: its turn has ended */
     shmq_a32 missed; /* another process found the mover's lock taken */
     shmq_a32 unswept; /* a bit a level: rows that are none may be there, of a turn that did not end, or of a purge */
-    uint32_t flow_reserved;
+    shmq_a32 turns_begun; /* by movers, ever: whoever finds the lock taken sees whether it is by the same turn */
     shmq_a64
         chances; /* how often starved takers may have got on: a slot of a front ring is free, rows are gone, the mover's lock is */
     uint8_t chances_pad[3840 - 3800];
@@ -304,6 +305,7 @@ SHMQ_OFFSET(shmq_queue_shm, settings, 3072);
 SHMQ_OFFSET(shmq_queue_shm, unfinished, 3776);
 SHMQ_OFFSET(shmq_queue_shm, missed, 3780);
 SHMQ_OFFSET(shmq_queue_shm, unswept, 3784);
+SHMQ_OFFSET(shmq_queue_shm, turns_begun, 3788);
 SHMQ_OFFSET(shmq_queue_shm, chances, 3792);
 SHMQ_OFFSET(shmq_queue_shm, alerts, 3840);
 SHMQ_OFFSET(shmq_queue_shm, group_table, 4096);

@@ -76,6 +76,7 @@ typedef struct shmq_delivery {
     bool ranked; /* consumers differ in priority: the message may be for another consumer */
     bool searched; /* nothing of a level that flows is for this taker, on disk neither */
     bool starved; /* messages are on disk, and no slot of the front ring is free for one: consumers have them in hand */
+    bool locked_out; /* of a level that flows, and was not searched: another process had the mover's lock */
     bool left; /* the scan left it to a consumer of higher rank, or a live place to a consumer that has not come yet */
     bool peek; /* is there something? Nothing is offered */
     shmq_subscription *by; /* NULL: the taker goes by the head. Else, until it is taken: */

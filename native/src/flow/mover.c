@@ -1,6 +1,7 @@
 /* The mover's turn: a process takes the lock, ends what a dead mover has left half done, and moves some entries. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -105,6 +106,7 @@ static void unlock(shmq_queue *q) {
         shmq_store_seq(&q->page->missed, 0);
         shmq_notify_starved(q);
         shmq_wake_waiters(q);
+        sched_yield(); /* its turn is next: a process that moves all the time would have the lock whenever others look */
     }
 }
 
@@ -223,6 +225,7 @@ static shmq_status begin_anyhow(shmq_mover *t, shmq_ring *back) {
     if (shmq_load_seq(&q->page->unfinished) != 0) {
         recover(q);
     }
+    shmq_store_seq(&q->page->turns_begun, shmq_load_relaxed(&q->page->turns_begun) + 1);
     shmq_store_seq(&q->page->unfinished, (uint32_t)getpid());
     return SHMQ_OK;
 }

@@ -1,6 +1,5 @@
 /* A browser looks at rows, which stay on disk. */
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,15 +59,6 @@ shmq_status shmq_row_peek(shmq_mover *t, uint64_t *place, shmq_delivery *d) {
         from = row.place + 1; /* the taker of a changed row is told */
     }
     return SHMQ_EMPTY;
-}
-
-shmq_status shmq_turn_await(shmq_mover *t, shmq_ring *back) {
-    uint64_t until = shmq_now_ns() + back->queue->m->patience_ns;
-    shmq_status status;
-    while ((status = shmq_turn_begin(t, back)) == SHMQ_IN_USE && shmq_now_ns() < until) {
-        sched_yield(); /* the mover may wait for this processor */
-    }
-    return status;
 }
 
 uint64_t shmq_flow_oldest(shmq_queue *q) {

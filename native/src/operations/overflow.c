@@ -106,8 +106,9 @@ static uint64_t oldest_in_front(shmq_ring *front, found *f) {
 }
 
 /* The oldest entry of a level that has flowed: in the front ring, in the back ring below the rows, or the first row,
- * which comes back. */
-static shmq_ring *oldest_of_flowed(shmq_ring *back, found *f) {
+ * which comes back. Where that fails it is a newer one, but for a row that only another mover keeps from coming
+ * (*in_use, if the caller waits for that one). */
+static shmq_ring *oldest_of_flowed(shmq_ring *back, found *f, bool *in_use) {
     for (;;) {
         found in_front = {0};
         uint64_t flow = shmq_flow_at(back), low = shmq_load_seq(&back->shm->low);
@@ -121,16 +122,21 @@ static shmq_ring *oldest_of_flowed(shmq_ring *back, found *f) {
         if (in_back && (!on || f->position < low)) {
             return back;
         }
-        if (!on || back->queue->m->backing_of == NULL || shmq_flow_bring(back) != SHMQ_OK) {
+        shmq_status brought = on && shmq_may_flow(back->queue) ? shmq_flow_bring(back) : SHMQ_EMPTY;
+        if (brought == SHMQ_IN_USE && in_use != NULL) {
+            *in_use = true;
+            return NULL;
+        }
+        if (brought != SHMQ_OK) {
             return in_back ? back : NULL;
         }
     }
 }
 
-static bool drop_of_flowed(shmq_ring *back) {
+static bool drop_of_flowed(shmq_ring *back, bool *in_use) {
     found f = {0};
     shmq_ring *r;
-    while ((r = oldest_of_flowed(back, &f)) != NULL) {
+    while ((r = oldest_of_flowed(back, &f, in_use)) != NULL) {
         shmq_delivery d = {0};
         if (shmq_seize(r, f.slot, f.word, f.position, &d) && shmq_ring_settle(r, &d) == SHMQ_OK) { /* T13, T14 */
             shmq_add_relaxed(&r->queue->counters->dropped, 1);
@@ -140,15 +146,21 @@ static bool drop_of_flowed(shmq_ring *back) {
     return false;
 }
 
-bool shmq_drop_oldest(shmq_queue *q, uint32_t depth, shmq_status why) {
+bool shmq_drop_oldest(shmq_queue *q, uint32_t depth, shmq_status why, bool *in_use) {
+    if (in_use != NULL) {
+        *in_use = false;
+    }
     if (why == SHMQ_FULL_RING) {
         shmq_ring *level = shmq_level(q, depth);
         return !claim_under_the_tail(level) && drop_of_level(level);
     }
     for (uint32_t i = q->levels; i-- > 0;) { /* the least important first */
         shmq_ring *level = shmq_level(q, i);
-        if (SHMQ_UNLIKELY(shmq_flow_at(level) != 0) ? drop_of_flowed(level) : drop_of_level(level)) {
+        if (SHMQ_UNLIKELY(shmq_flow_at(level) != 0) ? drop_of_flowed(level, in_use) : drop_of_level(level)) {
             return true;
+        }
+        if (SHMQ_UNLIKELY(in_use != NULL && *in_use)) {
+            return false; /* what is more important comes later */
         }
     }
     return false;

@@ -79,7 +79,7 @@ static shmq_status end(shmq_claimed *result, shmq_status why) {
     return SHMQ_OK;
 }
 
-/* The next entry, as by a get that does not wait, which does wait for a mover, for at most the patience.
+/* The next entry, as by a get that does not wait, which does wait for movers that get on.
  * SHMQ_FULL_MEMORY: rows are left that it could not bring for want of memory or of the mover's lock, or entries that it
  * has left to a consumer of higher rank, so this is not the end of the queue. */
 static shmq_status next(shmq_queue_wait *of, shmq_delivery *d) {

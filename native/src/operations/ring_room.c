@@ -82,15 +82,34 @@ static shmq_status wait_for_room(shmq_queue *q, shmq_outgoing *o, uint64_t until
     return wait_once(q, o, until_ns, piece_ns);
 }
 
+/* What a call has met so far that looks for room. */
+typedef struct room_try {
+    shmq_status moved; /* of the last try to make room by the disk */
+    bool locked_out; /* in the last try another process was the mover, and kept it from making room */
+    bool stuck; /* ... and that one's turn does not end */
+    shmq_turn_wait turn;
+    bool upkept; /* all duties were done */
+} room_try;
+
+/* Did another mover keep the call from making room? If it is always the same turn, the call does without. */
+static void note_lock(const shmq_queue *q, room_try *try, bool taken) {
+    try->locked_out = taken;
+    if (SHMQ_LIKELY(!taken)) {
+        try->turn.since_ns = 0;
+    }
+    try->stuck = taken && !shmq_turn_goes_on(q, &try->turn);
+}
+
 static bool is_disk_full(shmq_status moved) { return moved == SHMQ_FULL_DISK || moved == SHMQ_NO_SPACE; }
 
 /* Makes room by the disk: a queue that may flow, and has its ring full or as many bytes in memory as max_memory allows,
  * moves its newest entries to disk. SHMQ_INTERRUPTED: there is room; try again. SHMQ_FULL_DISK, SHMQ_NO_SPACE: messages
  * on disk have to go first. Where no more entries can go to disk, one message may exceed max_memory, and goes to disk
  * next. The same holds for a producer that does not wait for the mover at work. */
-static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status status, bool waits) {
+static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status status, bool waits, room_try *try) {
     bool resident = status == SHMQ_FULL_RESIDENT;
     uint32_t overflow = shmq_overflow_of(q);
+    try->locked_out = false;
     if (!resident && status != SHMQ_FULL_RING) {
         return status; /* a limit of the whole queue */
     }
@@ -104,18 +123,36 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
     if (moved == SHMQ_OK || o->beyond) {
         return SHMQ_INTERRUPTED;
     }
+    note_lock(q, try, moved == SHMQ_IN_USE);
     bool failed = is_disk_full(moved) || (shmq_is_failure(moved) && overflow != SHMQ_OVERFLOW_DROP_OLDEST);
     return failed ? moved : status;
 }
 
+/* Would the producer get on by waiting for another mover? */
+static bool waits_for_mover(const room_try *try) { return try->locked_out && !try->stuck; }
+
+/* Drops the oldest. Where another mover keeps it on disk, the producer drops no newer one instead, nor one for which the
+ * mover makes room, unless that mover is stuck. */
+static bool drop_oldest(shmq_ring *r, shmq_status why, room_try *try) {
+    bool in_use = false;
+    if (waits_for_mover(try)) {
+        return false;
+    }
+    bool dropped = !try->stuck && shmq_drop_oldest(r->queue, r->depth, why, &in_use);
+    if (why != SHMQ_FULL_RING && !try->stuck) {
+        note_lock(r->queue, try, in_use);
+    }
+    return dropped || (try->stuck && shmq_drop_oldest(r->queue, r->depth, why, NULL));
+}
+
 /* The producer drops the oldest until its message fits, or until none is left that can be dropped. A message that fits
  * the limits may find the ring full: then the newest entries go to disk, and none of them is dropped. */
-static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o) {
+static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o, room_try *try) {
     shmq_status status;
     do {
         status = put_counted(r->queue, o);
-    } while (shmq_no_room(status) && (flow_for_room(r->queue, o, status, false) == SHMQ_INTERRUPTED ||
-                                      shmq_drop_oldest(r->queue, r->depth, status)));
+    } while (shmq_no_room(status) &&
+             (flow_for_room(r->queue, o, status, false, try) == SHMQ_INTERRUPTED || drop_oldest(r, status, try)));
     return status;
 }
 
@@ -132,18 +169,28 @@ static bool in_time(const shmq_queue *q, uint64_t until_ns, uint64_t slice_end, 
 
 /* The last try of a producer whose time is over. It does what is due, which may free room. A message that a limit of the queue kept
  * out may then find memory full, and entries go to disk. */
-static shmq_status put_at_last(shmq_queue *q, shmq_outgoing *o, shmq_status *moved) {
-    shmq_upkeep.thorough(q->m);
+static shmq_status put_at_last(shmq_queue *q, shmq_outgoing *o, room_try *try) {
+    if (!try->upkept) {
+        shmq_upkeep.thorough(q->m);
+        try->upkept = true;
+    }
     shmq_status status = put_counted(q, o);
-    for (int tries = 0; tries < 4 && shmq_no_room(status) && !is_disk_full(*moved); tries++) {
-        *moved = flow_for_room(q, o, status, false);
-        if (*moved != SHMQ_INTERRUPTED) {
-            return is_disk_full(*moved) ? status : *moved;
+    for (int tries = 0; tries < 4 && shmq_no_room(status) && !is_disk_full(try->moved); tries++) {
+        try->moved = flow_for_room(q, o, status, false, try);
+        if (try->moved != SHMQ_INTERRUPTED) {
+            return is_disk_full(try->moved) ? status : try->moved;
         }
         status = put_counted(q, o);
     }
     return status;
 }
+
+/* One more wait of a producer whose time is over: its room is there as soon as others end their turns. */
+static shmq_status wait_for_mover(shmq_queue *q, shmq_outgoing *o) {
+    return wait_once(q, o, shmq_now_ns() + SHMQ_SHORT_SLEEP_NS, SHMQ_SHORT_SLEEP_NS);
+}
+
+static bool is_over(uint64_t until_ns) { return until_ns == 0 || shmq_now_ns() >= until_ns; }
 
 /* Puts if there is room. */
 SHMQ_INLINE shmq_status put_at_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
@@ -155,9 +202,8 @@ SHMQ_INLINE shmq_status put_at_once(shmq_queue *q, shmq_outgoing *o, uint64_t un
     return shmq_put_now(q, o);
 }
 
-/* Waits for room, and puts. `status`: of the first try. *moved: the result of the last try to make room by the disk. */
-static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status status,
-                               shmq_status *moved) {
+/* Waits for room, and puts. `status`: of the first try. */
+static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status status, room_try *try) {
     if (!o->prepared) {
         return status; /* of its body, for which there is no memory */
     }
@@ -168,10 +214,10 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
     uint32_t turns = 0;
     uint64_t slice_end = shmq_slice_end(q->m), flow_end = 0;
     while (shmq_no_room(status)) {
-        *moved = flow_for_room(q, o, status, until_ns != 0);
-        if (*moved != status && !is_disk_full(*moved)) {
-            if (*moved != SHMQ_INTERRUPTED) {
-                return *moved;
+        try->moved = flow_for_room(q, o, status, until_ns != 0, try);
+        if (try->moved != status && !is_disk_full(try->moved)) {
+            if (try->moved != SHMQ_INTERRUPTED) {
+                return try->moved;
             }
             /* Others may take the room each time: a producer that does not wait exceeds max_memory then, as they do. */
             o->beyond = o->beyond || (until_ns == 0 && status == SHMQ_FULL_RESIDENT && turns++ != 0);
@@ -182,24 +228,27 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         }
         uint32_t overflow = shmq_overflow_of(q); /* may be altered during the wait */
         until_ns = overflow == SHMQ_OVERFLOW_REJECT ? 0 : until_ns;
-        if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && is_disk_full(*moved)) {
-            if (shmq_drop_oldest(q, r->depth, status)) { /* one only, since then something may go to disk again */
+        if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && is_disk_full(try->moved)) {
+            if (drop_oldest(r, status, try)) { /* one only, since then something may go to disk again */
                 status = put_counted(q, o);
                 continue;
             }
-        } else if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && !shmq_no_room(status = put_and_drop(r, o))) {
+        } else if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && !shmq_no_room(status = put_and_drop(r, o, try))) {
             break;
         }
         if (shmq_patience_over(r, &r->putting, 0, 0)) {
             piece = SHMQ_SHORT_SLEEP_NS;
         }
-        if (until_ns == 0 || shmq_now_ns() >= until_ns) {
-            status = put_at_last(q, o, moved);
-            break;
+        bool over = is_over(until_ns), mover = waits_for_mover(try);
+        if (over) {
+            status = put_at_last(q, o, try);
+            if (!shmq_no_room(status) || !(mover || waits_for_mover(try))) {
+                break;
+            }
         }
         waited = true;
         o->lacking = status;
-        status = wait_for_room(q, o, until_ns, piece);
+        status = over ? wait_for_mover(q, o) : wait_for_room(q, o, until_ns, piece);
         piece = piece < q->m->patience_ns ? piece * 2 : piece;
         if (shmq_no_room(status)) {
             SHMQ_TRY(shmq_queue_enter(q));
@@ -217,7 +266,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         shmq_add_seq(&q->page->ring.full, 1);
         shmq_futex_wake(&q->page->ring.full, 1);
     }
-    return is_disk_full(*moved) && shmq_no_room(status) ? *moved : status;
+    return is_disk_full(try->moved) && shmq_no_room(status) ? try->moved : status;
 }
 
 /* A producer for whose slots there is no memory sleeps like one that waits for a block; then its caller calls again. */
@@ -238,18 +287,19 @@ static SHMQ_NOINLINE shmq_status sleep_for_slots(shmq_queue *q, uint64_t until_n
 
 /* The first try had this status: the producer waits for room, or for memory. */
 static SHMQ_NOINLINE shmq_status put_slowly(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status status) {
-    shmq_status moved = SHMQ_EMPTY;
-    status = put_waiting(q, o, until_ns, status, &moved);
-    while (shmq_is_short(status) && !is_disk_full(moved) && (moved = shmq_upkeep.relieve(q->m, q, false)) == SHMQ_OK) {
-        moved = SHMQ_EMPTY;
-        status = put_waiting(q, o, until_ns, put_at_once(q, o, until_ns), &moved);
+    room_try try = {.moved = SHMQ_EMPTY};
+    status = put_waiting(q, o, until_ns, status, &try);
+    while (shmq_is_short(status) && !is_disk_full(try.moved) &&
+           (try.moved = shmq_upkeep.relieve(q->m, q, false)) == SHMQ_OK) {
+        try.moved = SHMQ_EMPTY;
+        status = put_waiting(q, o, until_ns, put_at_once(q, o, until_ns), &try);
     }
-    if (status == SHMQ_NO_SPACE && !is_disk_full(moved)) { /* once more, to report what is lacking */
-        status = put_waiting(q, o, until_ns, put_at_once(q, o, until_ns), &moved);
+    if (status == SHMQ_NO_SPACE && !is_disk_full(try.moved)) { /* once more, to report what is lacking */
+        status = put_waiting(q, o, until_ns, put_at_once(q, o, until_ns), &try);
     }
     if (status == SHMQ_FULL_MEMORY) {
-        status = shmq_is_failure(moved) ? moved : sleep_for_slots(q, until_ns);
-        status = moved == SHMQ_FULL_DISK && status == SHMQ_FULL_MEMORY ? moved : status;
+        status = shmq_is_failure(try.moved) ? try.moved : sleep_for_slots(q, until_ns);
+        status = try.moved == SHMQ_FULL_DISK && status == SHMQ_FULL_MEMORY ? try.moved : status;
     }
     return status;
 }

@@ -163,6 +163,7 @@ static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_foun
             return SHMQ_INTERRUPTED;
         }
         d->word = some && status == SHMQ_EMPTY ? d->word : 0;
+        d->locked_out = status == SHMQ_IN_USE;
         if (!some && able && status == SHMQ_EMPTY && d->version != 0) {
             d->version = shmq_version_starved(d->version, chances);
         } else if (!some || (status != SHMQ_EMPTY && status != SHMQ_IN_USE)) {
@@ -187,7 +188,7 @@ shmq_status shmq_scan_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_
     const uint64_t version = d->version;
     for (;;) {
         shmq_found b, f;
-        d->searched = d->starved = false;
+        d->searched = d->starved = d->locked_out = false;
         d->version = version;
         uint64_t chances = shmq_load_seq(&back->queue->page->chances); /* slots freed later are new chances */
         d->flow_seen = shmq_load_seq(&back->shm->flow);

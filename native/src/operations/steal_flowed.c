@@ -32,7 +32,7 @@ static shmq_status fetch(shmq_ring *back, uint64_t place, uint64_t low) {
 }
 
 shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d) {
-    uint64_t until = 0; /* the clock is read during a wait only */
+    shmq_turn_wait turn = {0};
     for (;;) {
         uint64_t before = shmq_flow_at(back);
         shmq_status status = shmq_steal(back, place, ready, d);
@@ -65,9 +65,7 @@ shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_deli
             return status;
         }
         if (waits) {
-            uint64_t now = shmq_now_ns();
-            until = until != 0 ? until : now + back->queue->m->patience_ns;
-            if (now >= until && status != SHMQ_OK) {
+            if (!shmq_turn_goes_on(back->queue, &turn) && status != SHMQ_OK) {
                 return status;
             }
             shmq_pause();

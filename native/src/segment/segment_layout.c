@@ -152,6 +152,7 @@ static const uint64_t identity[] = {
     offsetof(shmq_ring_shm, flow),
     offsetof(shmq_queue_shm, unfinished),
     offsetof(shmq_queue_shm, unswept),
+    offsetof(shmq_queue_shm, turns_begun),
     offsetof(shmq_queue_shm, chances),
     sizeof(shmq_sleepers_shm),
     sizeof(shmq_consumer_shm),

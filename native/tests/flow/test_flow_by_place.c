@@ -161,21 +161,21 @@ static void the_oldest_is_dropped_wherever_it_is(void) {
     uint64_t next = 0;
     while (next < MANY - 2000) {
         for (uint64_t i = 0; i < 700; i++, next++) {
-            CHECK(shmq_drop_oldest(next % 2 != 0 ? q : theirs, 0, SHMQ_FULL_COUNT));
+            CHECK(shmq_drop_oldest(next % 2 != 0 ? q : theirs, 0, SHMQ_FULL_COUNT, NULL));
         }
         get_numbers(q, next++, 1);
         shmq_delivery held = receive(theirs, shmq_self(theirs)); /* also one that somebody has */
         CHECK_EQUAL(number_of(&held), next++);
-        CHECK(shmq_drop_oldest(q, 0, SHMQ_FULL_BYTES));
+        CHECK(shmq_drop_oldest(q, 0, SHMQ_FULL_BYTES, NULL));
         CHECK_EQUAL(shmq_settle(theirs, &held), SHMQ_SETTLED);
     }
-    while (shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT)) {
+    while (shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT, NULL)) {
         next++;
     }
     CHECK_EQUAL(next, MANY);
     CHECK_EQUAL(get_number(theirs), UINT64_MAX);
     put_numbers(q, 0, 2000); /* of a full ring it is one of the back ring */
-    CHECK(shmq_drop_oldest(q, 0, SHMQ_FULL_RING));
+    CHECK(shmq_drop_oldest(q, 0, SHMQ_FULL_RING, NULL));
     get_numbers(theirs, 1, 1999);
     end();
 }
@@ -191,12 +191,12 @@ static void what_was_fetched_is_dropped_in_its_turn(void) {
     CHECK(shmq_load_seq(&shmq_front_of(&q->first)->shm->low) != 0);
     for (uint64_t end = next + 12000; next < end; next++) {
         if (next % 1000 != 0) {
-            CHECK(shmq_drop_oldest(next % 2 != 0 ? q : theirs, 0, SHMQ_FULL_COUNT));
+            CHECK(shmq_drop_oldest(next % 2 != 0 ? q : theirs, 0, SHMQ_FULL_COUNT, NULL));
             continue;
         }
         held = receive(theirs, shmq_self(theirs));
         CHECK_EQUAL(number_of(&held), next);
-        CHECK(shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT));
+        CHECK(shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT, NULL));
         CHECK_EQUAL(shmq_settle(theirs, &held), SHMQ_SETTLED);
     }
     CHECK_EQUAL(shmq_load_seq(&shmq_front_of(&q->first)->shm->low), 0);

@@ -57,7 +57,7 @@ static void purge(const shmq_outgoing *o) {
 
 static void drop(const shmq_outgoing *o) {
     (void)o;
-    CHECK(shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT));
+    CHECK(shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT, NULL));
 }
 
 static void expire(const shmq_outgoing *o) {

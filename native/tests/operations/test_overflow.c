@@ -150,7 +150,7 @@ static void behind_a_claim_nothing_is_dropped(void) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
     }
     CHECK_EQUAL(put_number(qa, 7), SHMQ_FULL_RING);
-    CHECK(!shmq_drop_oldest(qa, 0, SHMQ_FULL_RING));
+    CHECK(!shmq_drop_oldest(qa, 0, SHMQ_FULL_RING, NULL));
     CHECK_EQUAL(dropped(), 0);
     scratch_kill(b);
     reap_all(a, 1);
@@ -162,7 +162,7 @@ static void behind_a_claim_nothing_is_dropped(void) {
 
 static void where_nothing_can_be_dropped_it_stays_full(void) {
     begin(2, SHMQ_OVERFLOW_DROP_OLDEST);
-    CHECK(!shmq_drop_oldest(qa, 0, SHMQ_FULL_COUNT)); /* empty */
+    CHECK(!shmq_drop_oldest(qa, 0, SHMQ_FULL_COUNT, NULL)); /* empty */
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
     shmq_delivery first = receive(qb, shmq_self(qb)), second = receive(qb, shmq_self(qb));
@@ -305,7 +305,7 @@ static void a_damaged_one_is_passed(void) {
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
     shmq_write_once(&shmq_slot_at(&qa->first, 0)->body, UINT64_C(0x123456789));
-    CHECK(shmq_drop_oldest(qa, 0, SHMQ_FULL_COUNT));
+    CHECK(shmq_drop_oldest(qa, 0, SHMQ_FULL_COUNT, NULL));
     CHECK_EQUAL(state_at(qa, 0), SHMQ_BROKEN);
     CHECK_EQUAL(state_at(qa, 1), SHMQ_FREE);
     CHECK_EQUAL(dropped(), 1);
