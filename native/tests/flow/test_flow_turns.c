@@ -96,7 +96,7 @@ static void a_taker_finds_what_is_on_disk_when_it_does_not_wait_or_no_longer(voi
     end();
     next = begin_on_disk();
     others_get_on();
-    CHECK_EQUAL(take(&number, shmq_now_ns() + 1), SHMQ_OK);
+    CHECK_EQUAL(take(&number, shmq_now_ns() + PATIENCE / 10), SHMQ_OK); /* it sleeps before that */
     they_have_ended();
     CHECK_EQUAL(number, next++);
     get_numbers(q, next, MANY - next);
@@ -126,7 +126,7 @@ static void each_turn_is_counted(void) {
 static void a_taker_gives_up_beside_one_that_is_stopped(void) {
     uint64_t next = begin_on_disk(), number;
     another_is_stopped();
-    CHECK_EQUAL(take(&number, shmq_now_ns() + 1), SHMQ_EMPTY);
+    CHECK_EQUAL(take(&number, shmq_now_ns() + PATIENCE / 10), SHMQ_EMPTY);
     it_goes_on();
     get_numbers(q, next, MANY - next);
     end();
