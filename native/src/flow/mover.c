@@ -216,6 +216,7 @@ static shmq_status begin_anyhow(shmq_mover *t, shmq_ring *back) {
             return SHMQ_IN_USE;
         }
     }
+    shmq_store_seq(&q->page->turns_begun, shmq_load_relaxed(&q->page->turns_begun) + 1);
     shmq_status status = turn_to(t, back);
     if (status != SHMQ_OK) {
         unlock(q);
@@ -225,7 +226,6 @@ static shmq_status begin_anyhow(shmq_mover *t, shmq_ring *back) {
     if (shmq_load_seq(&q->page->unfinished) != 0) {
         recover(q);
     }
-    shmq_store_seq(&q->page->turns_begun, shmq_load_relaxed(&q->page->turns_begun) + 1);
     shmq_store_seq(&q->page->unfinished, (uint32_t)getpid());
     return SHMQ_OK;
 }

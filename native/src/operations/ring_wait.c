@@ -68,11 +68,20 @@ static uint32_t row_of(const shmq_queue_wait *w) { return w->row != 0 ? w->row :
 
 static uint32_t state_of(const shmq_queue_wait *of) { return shmq_load_seq(&of->q->page->shut_down); }
 
+/* Is a mover in the taker's way, and not stopped? */
+static bool is_awaited(shmq_queue_wait *of, const shmq_delivery *d) {
+    if (d->left || !d->locked_out) {
+        of->turn.since_ns = 0;
+        return false;
+    }
+    return shmq_turn_goes_on(of->q, &of->turn);
+}
+
 /* Looks at the queues in turn, from `first` on, until one has an entry. It leaves out queues that were stopped. */
 static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     *claimed = false;
     for (uint32_t i = 0; i < w->count; i++) {
-        w->of[i].looked = w->of[i].left = w->of[i].partial = w->of[i].starved = w->of[i].locked_out = false;
+        w->of[i].looked = w->of[i].left = w->of[i].partial = w->of[i].starved = w->of[i].awaited = false;
         w->of[i].version = 0;
     }
     for (uint32_t i = 0; i < w->count; i++) {
@@ -89,7 +98,7 @@ static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, 
             of->left = d->left;
             of->partial = (d->left || shmq_flow_is_on(d->flow_seen)) && !d->searched;
             of->starved = d->starved;
-            of->locked_out = of->partial && !d->left && d->locked_out;
+            of->awaited = of->partial && is_awaited(of, d);
             *claimed = *claimed || behind_claim;
         }
         of->looked = true;
@@ -127,28 +136,24 @@ static shmq_status look_for_last(const waiting *w, bool *claimed, uint32_t *from
     return status == SHMQ_EMPTY && shut && !*claimed && !any_partial(w, false) ? SHMQ_SHUT_DOWN : status;
 }
 
-/* Is a mover in the way that may be through with its turn soon? */
-static bool locked_out(const waiting *w) {
-    bool any = false;
+/* Is a mover in the way that gets on? */
+static bool any_awaited(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
-        shmq_queue_wait *of = &w->of[i];
-        if (SHMQ_UNLIKELY(of->locked_out)) {
-            any |= shmq_turn_goes_on(of->q, &of->turn);
-        } else {
-            of->turn.since_ns = 0;
+        if (SHMQ_UNLIKELY(w->of[i].awaited)) {
+            return true;
         }
     }
-    return any;
+    return false;
 }
 
 /* The last look of a taker that does not wait, or no longer. For movers it does, as long as they get on: the queue is
- * not empty. For what else keeps messages on disk it waits for at most the patience. */
-static shmq_status look_at_last(const waiting *w, uint32_t *from, shmq_delivery *d) {
-    uint64_t until = shmq_now_ns() + w->m->patience_ns, slice_end = shmq_slice_end(w->m);
+ * not empty. For what else keeps messages on disk it waits until `until_ns`. */
+static shmq_status look_at_last(const waiting *w, uint64_t until_ns, uint32_t *from, shmq_delivery *d) {
+    uint64_t slice_end = shmq_slice_end(w->m);
     for (;;) {
         bool claimed;
         shmq_status status = look_for_last(w, &claimed, from, d);
-        if (status != SHMQ_EMPTY || !any_partial(w, true) || !(locked_out(w) || shmq_now_ns() < until)) {
+        if (status != SHMQ_EMPTY || !any_partial(w, true) || !(any_awaited(w) || shmq_now_ns() < until_ns)) {
             return status;
         }
         if (shmq_now_ns() >= slice_end) {
@@ -310,7 +315,7 @@ static shmq_status wait_rounds(const waiting *w, uint32_t *from, shmq_delivery *
             return status;
         }
         if (shmq_now_ns() >= w->until_ns) {
-            return SHMQ_UNLIKELY(any_partial(w, true)) ? look_at_last(w, from, d) : SHMQ_EMPTY;
+            return SHMQ_UNLIKELY(any_awaited(w)) ? look_at_last(w, 0, from, d) : SHMQ_EMPTY;
         }
         if (shmq_now_ns() >= slice_end) {
             return shmq_slice_over(w->m);
@@ -365,7 +370,6 @@ static waiting begin(shmq_queue_wait *of, uint32_t count, uint32_t first, uint64
         of[i].borrowed = 0;
         of[i].consumer = NULL;
         of[i].notified = false;
-        of[i].turn.since_ns = 0;
     }
     return (waiting){.of = of, .count = count, .first = first % count, .m = of->q->m, .until_ns = until_ns};
 }
@@ -382,7 +386,7 @@ static shmq_status wait_as(waiting *w, bool peek, uint32_t *from, shmq_delivery 
     }
     if (w->until_ns == 0 || shmq_now_ns() >= w->until_ns) {
         shmq_upkeep.thorough(w->m); /* a taker that only polls never sleeps */
-        return look_at_last(w, from, d);
+        return look_at_last(w, shmq_now_ns() + w->m->patience_ns, from, d);
     }
     status = lay_down(w, from);
     if (status == SHMQ_OK) {

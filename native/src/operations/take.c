@@ -156,6 +156,9 @@ static shmq_status next_of_any(shmq_queue_wait *of, uint32_t count, uint32_t fir
 shmq_status shmq_receive_any(shmq_queue_wait *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
                              shmq_delivery *d) {
     shmq_status status;
+    for (uint32_t i = 0; i < count; i++) {
+        of[i].turn.since_ns = 0;
+    }
     do {
         shmq_want_any(of, count);
         status = next_of_any(of, count, first, t, from, d);
