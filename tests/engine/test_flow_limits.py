@@ -1,10 +1,12 @@
 """Limits beside what is on disk: of messages, of bytes, of the broker's memory, of its disk."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 import shmq
+from tests.support.offspring import Offspring, Say
 
 from .numbered import number_of, numbered, put_numbers
 from .test_shutdown import finish, in_thread
@@ -112,6 +114,40 @@ def test_a_queue_flows_when_the_memory_of_its_broker_is_used_up(broker_dir: Path
         assert broker.statistics().memory_reserved <= 16 << 20
         for one, most in (queue, count), (other, count // 4):
             assert [number_of(one.get(timeout=5.0)) for _ in range(most)] == list(range(most))
+
+
+def put_at_once(path: Path, count: int, say: Say) -> None:
+    with shmq.open(path) as broker:
+        queue = broker.queue("jobs", codec="bytes")
+        for _ in range(count):
+            queue.put(bytes(5000), timeout=0)
+    say("all are in")
+
+
+def take_at_once(path: Path, say: Say) -> None:
+    with shmq.open(path) as broker:
+        queue, got = broker.queue("jobs", codec="bytes"), 0
+        try:
+            while True:
+                queue.get(timeout=0)
+                got += 1
+        except shmq.Empty:
+            say(f"{got} {queue.qsize()}")
+
+
+def test_processes_that_do_not_wait_are_told_full_and_empty_only_where_it_is_so(broker_dir: Path) -> None:
+    each = 3000
+    with shmq.open(broker_dir, memory="16MiB", patience=10) as broker:
+        queue = broker.queue("jobs", codec="bytes", max_deaths=0)
+        with ExitStack() as stack:
+            for child in [stack.enter_context(Offspring(put_at_once, broker_dir, each)) for _ in range(4)]:
+                child.expect("all are in")
+        assert queue.qsize() == 4 * each
+        with ExitStack() as stack:
+            takers = [stack.enter_context(Offspring(take_at_once, broker_dir)) for _ in range(4)]
+            told = [[int(number) for number in child.line().split()] for child in takers]
+        assert [left for _, left in told] == [0] * 4
+        assert sum(got for got, _ in told) == 4 * each
 
 
 def test_a_broker_without_disk_is_full_when_its_memory_is(broker_dir: Path) -> None:

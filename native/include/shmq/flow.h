@@ -102,9 +102,9 @@ shmq_status shmq_flow_fetch(shmq_ring *back, uint64_t place);
 typedef shmq_status shmq_discard_memory(shmq_ring *back, uint64_t place, uint64_t *discarded);
 shmq_status shmq_flow_discard(shmq_ring *back, uint64_t place, shmq_discard_memory *rings, uint64_t *discarded);
 /* The first row at or above *place, for a browser or checker: headers and body are the calling thread's until its next call. d->depth is
- * SHMQ_ON_DISK. SHMQ_EMPTY: there is none. SHMQ_IN_USE: one turn of another mover has lasted longer than the patience. */
+ * SHMQ_ON_DISK. SHMQ_EMPTY: there is none. SHMQ_IN_USE: other movers were at work for the patience. */
 shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d);
-/* When the first row of each level was put, the earliest of these; 0: none is on disk, or shmq_flow_peek finds the lock taken. */
+/* When the first row of each level was put, the earliest of these; 0: none is on disk, or other movers were at work for the patience. */
 uint64_t shmq_flow_oldest(shmq_queue *q);
 #define SHMQ_ON_DISK UINT32_MAX
 /* The mover settles all that is ready, on disk and in memory, while no other process moves anything; adds how many to *purged. Needs no
@@ -144,9 +144,12 @@ typedef struct shmq_mover {
 
 /* SHMQ_OK: this process is the mover, and nothing is half done. SHMQ_IN_USE: the mover notifies when its turn is over. */
 shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back);
+/* shmq_relieve for a call that waits until `until_ns`. Answers SHMQ_OK, try again, also to one that does not wait, or no longer, where
+ * other movers are at it: as long as they get on; where they have taken what came free, for the patience. */
+shmq_status shmq_relief_for(shmq_queue *q, uint64_t until_ns, shmq_relief *r);
 /* The lock was taken: is it worth another try? Not when it was by the same turn for the patience, whose mover is stopped. */
 bool shmq_turn_goes_on(const shmq_queue *q, shmq_turn_wait *w);
-/* Begins a turn as soon as others let it, as long as that is worth a try. */
+/* As shmq_turn_begin, tried for the patience. */
 shmq_status shmq_turn_await(shmq_mover *t, shmq_ring *back);
 void shmq_turn_end(shmq_mover *t);
 shmq_status shmq_flush(shmq_mover *t);

@@ -23,6 +23,12 @@ typedef struct shmq_turn_wait {
     uint32_t turn;
 } shmq_turn_wait;
 
+/* What one call for memory has seen of others that make some; all 0 at first. */
+typedef struct shmq_relief {
+    uint64_t began_ns, since_ns; /* since when no other one has moved entries of its queue */
+    uint32_t turn;
+} shmq_relief;
+
 /* The ring of one level as one process sees it. */
 typedef struct shmq_ring {
     struct shmq_queue *queue;

@@ -44,6 +44,7 @@ typedef struct shmq_outgoing {
         brief; /* its producer keeps others waiting: told that there is no room, it comes again for what a disk is asked for */
     bool more; /* others of its batch follow: they keep its place in the line of blocked producers */
     shmq_ticket ticket; /* that place, while it waits for room */
+    shmq_turn_wait turn; /* of a mover in its way; all 0 at first. A call that was interrupted goes on with it */
 } shmq_outgoing;
 
 /* A delivery in hand: what the taker read from its slot while the slot named this taker. */
@@ -168,7 +169,7 @@ shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d);
  * (delete); `ready`: only if it has no owner (purge). SHMQ_EMPTY: nothing is there to take. */
 shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_delivery *d);
 /* The same by the place in the level, also of an entry that has been on disk, or is there. SHMQ_NO_SPACE: it is
- * on disk, and entries that takers have passed leave it no slot. SHMQ_IN_USE: another process moves entries, for longer than the patience. */
+ * on disk, and entries that takers have passed leave it no slot. SHMQ_IN_USE: another process moves entries, in one turn for longer than the patience. */
 shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d);
 /* Settles all that is ready on every level; how many. What consumers hold stays theirs, newcomers stay. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged);

@@ -92,6 +92,7 @@ static bool try_lock(shmq_queue *q) {
     }
     if (lock_mover(q, F_WRLCK) == 0) {
         shmq_after_kernel(&q->page->unfinished);
+        shmq_store_seq(&q->page->turns_begun, shmq_load_relaxed(&q->page->turns_begun) + 1);
         return true;
     }
     shmq_and_seq(word, ~bit);
@@ -216,7 +217,6 @@ static shmq_status begin_anyhow(shmq_mover *t, shmq_ring *back) {
             return SHMQ_IN_USE;
         }
     }
-    shmq_store_seq(&q->page->turns_begun, shmq_load_relaxed(&q->page->turns_begun) + 1);
     shmq_status status = turn_to(t, back);
     if (status != SHMQ_OK) {
         unlock(q);

@@ -93,13 +93,14 @@ static shmq_status next(shmq_queue_wait *of, shmq_delivery *d) {
 
 shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits *limits, shmq_subscription *by,
                        shmq_claimed *result) {
-    shmq_queue_wait of = {.q = from, .owner = shmq_self(from), .by = by};
+    shmq_queue_wait of = {.q = from, .owner = shmq_self(from), .by = by, .turn = result->turn};
     if (result->entries == 0) {
         (void)shmq_reap_now(from->m); /* what a dead process had in hand is in its place before the first look */
     }
     for (uint32_t looks = 0; result->entries < limits->entries; looks++) {
         shmq_delivery d;
         shmq_status status = looks == PIECE ? SHMQ_INTERRUPTED : next(&of, &d);
+        result->turn = of.turn;
         if (status == SHMQ_OK && !fits(limits, result, &d)) {
             shmq_offer_cancel(from, &d);
             break;

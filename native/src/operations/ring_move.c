@@ -105,9 +105,7 @@ shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_o
     /* The mover counts the entry as held until the entry is there for all: the watcher looks after processes that hold
      * something. */
     shmq_add_unsettled(from->m, 1);
-    shmq_status status;
-    while ((status = shmq_put(to, o, 0)) == SHMQ_INTERRUPTED) { /* others that move entries to disk get on */
-    }
+    shmq_status status = shmq_put(to, o, 0);
     if (status == SHMQ_OK) {
         status = settle_and_show(from, d, shmq_level(to, shmq_depth_of(to, o->priority)), o);
         o->block.offset = 0; /* the block is the entry's now, in each case */

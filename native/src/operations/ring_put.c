@@ -53,6 +53,7 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
     shmq_member *m = q->m;
     shmq_waiters waiters = shmq_memory_waiters(m, m->process);
     uint64_t slice_end = shmq_slice_end(m);
+    shmq_relief relief = {0};
     for (uint64_t backoff = SHMQ_SHORT_SLEEP_NS;; backoff = backoff < m->patience_ns ? backoff * 2 : backoff) {
         uint32_t seen = shmq_load_seq(&m->header->memory_full);
         shmq_status status = shmq_block_take(m, bytes, block), slept = SHMQ_OK, moved;
@@ -60,7 +61,10 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
         if (!shmq_is_short(status)) {
             return status;
         }
-        if ((moved = shmq_upkeep.relieve(m, q, false)) == SHMQ_OK) {
+        if ((moved = shmq_relief_for(q, until_ns, &relief)) == SHMQ_OK) {
+            if (shmq_now_ns() >= slice_end) {
+                return shmq_slice_over(m);
+            }
             continue;
         }
         if (status == SHMQ_NO_SPACE) {

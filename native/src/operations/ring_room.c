@@ -87,17 +87,16 @@ typedef struct room_try {
     shmq_status moved; /* of the last try to make room by the disk */
     bool locked_out; /* in the last try another process was the mover, and kept it from making room */
     bool stuck; /* ... and that one's turn does not end */
-    shmq_turn_wait turn;
     bool upkept; /* all duties were done */
 } room_try;
 
 /* Did another mover keep the call from making room? If it is always the same turn, the call does without. */
-static void note_lock(const shmq_queue *q, room_try *try, bool taken) {
+static void note_lock(const shmq_queue *q, shmq_outgoing *o, room_try *try, bool taken) {
     try->locked_out = taken;
     if (SHMQ_LIKELY(!taken)) {
-        try->turn.since_ns = 0;
+        o->turn.since_ns = 0;
     }
-    try->stuck = taken && !shmq_turn_goes_on(q, &try->turn);
+    try->stuck = taken && !shmq_turn_goes_on(q, &o->turn);
 }
 
 static bool is_disk_full(shmq_status moved) { return moved == SHMQ_FULL_DISK || moved == SHMQ_NO_SPACE; }
@@ -109,7 +108,7 @@ static bool is_disk_full(shmq_status moved) { return moved == SHMQ_FULL_DISK || 
 static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status status, bool waits, room_try *try) {
     bool resident = status == SHMQ_FULL_RESIDENT;
     uint32_t overflow = shmq_overflow_of(q);
-    try->locked_out = false;
+    try->locked_out = try->stuck = false;
     if (!resident && status != SHMQ_FULL_RING) {
         return status; /* a limit of the whole queue */
     }
@@ -123,7 +122,7 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
     if (moved == SHMQ_OK || o->beyond) {
         return SHMQ_INTERRUPTED;
     }
-    note_lock(q, try, moved == SHMQ_IN_USE);
+    note_lock(q, o, try, moved == SHMQ_IN_USE);
     bool failed = is_disk_full(moved) || (shmq_is_failure(moved) && overflow != SHMQ_OVERFLOW_DROP_OLDEST);
     return failed ? moved : status;
 }
@@ -133,14 +132,14 @@ static bool waits_for_mover(const room_try *try) { return try->locked_out && !tr
 
 /* Drops the oldest. Where another mover keeps it on disk, the producer drops no newer one instead, nor one for which the
  * mover makes room, unless that mover is stuck. */
-static bool drop_oldest(shmq_ring *r, shmq_status why, room_try *try) {
-    bool in_use = false;
+static bool drop_oldest(shmq_ring *r, shmq_outgoing *o, shmq_status why, room_try *try) {
+    bool in_use;
     if (waits_for_mover(try)) {
         return false;
     }
-    bool dropped = !try->stuck && shmq_drop_oldest(r->queue, r->depth, why, &in_use);
-    if (why != SHMQ_FULL_RING && !try->stuck) {
-        note_lock(r->queue, try, in_use);
+    bool dropped = shmq_drop_oldest(r->queue, r->depth, why, &in_use);
+    if (why != SHMQ_FULL_RING) {
+        note_lock(r->queue, o, try, in_use);
     }
     return dropped || (try->stuck && shmq_drop_oldest(r->queue, r->depth, why, NULL));
 }
@@ -152,7 +151,7 @@ static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o, room_try *try) {
     do {
         status = put_counted(r->queue, o);
     } while (shmq_no_room(status) &&
-             (flow_for_room(r->queue, o, status, false, try) == SHMQ_INTERRUPTED || drop_oldest(r, status, try)));
+             (flow_for_room(r->queue, o, status, false, try) == SHMQ_INTERRUPTED || drop_oldest(r, o, status, try)));
     return status;
 }
 
@@ -229,7 +228,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         uint32_t overflow = shmq_overflow_of(q); /* may be altered during the wait */
         until_ns = overflow == SHMQ_OVERFLOW_REJECT ? 0 : until_ns;
         if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && is_disk_full(try->moved)) {
-            if (drop_oldest(r, status, try)) { /* one only, since then something may go to disk again */
+            if (drop_oldest(r, o, status, try)) { /* one only, since then something may go to disk again */
                 status = put_counted(q, o);
                 continue;
             }
@@ -288,9 +287,14 @@ static SHMQ_NOINLINE shmq_status sleep_for_slots(shmq_queue *q, uint64_t until_n
 /* The first try had this status: the producer waits for room, or for memory. */
 static SHMQ_NOINLINE shmq_status put_slowly(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status status) {
     room_try try = {.moved = SHMQ_EMPTY};
+    shmq_relief relief = {0};
+    uint64_t slice_end = shmq_slice_end(q->m);
     status = put_waiting(q, o, until_ns, status, &try);
     while (shmq_is_short(status) && !is_disk_full(try.moved) &&
-           (try.moved = shmq_upkeep.relieve(q->m, q, false)) == SHMQ_OK) {
+           (try.moved = shmq_relief_for(q, until_ns, &relief)) == SHMQ_OK) {
+        if (shmq_now_ns() >= slice_end) {
+            return shmq_slice_over(q->m);
+        }
         try.moved = SHMQ_EMPTY;
         status = put_waiting(q, o, until_ns, put_at_once(q, o, until_ns), &try);
     }

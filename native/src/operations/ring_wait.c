@@ -149,15 +149,15 @@ static bool any_awaited(const waiting *w) {
 /* The last look of a taker that does not wait, or no longer. For movers it does, as long as they get on: the queue is
  * not empty. For what else keeps messages on disk it waits until `until_ns`. */
 static shmq_status look_at_last(const waiting *w, uint64_t until_ns, uint32_t *from, shmq_delivery *d) {
-    uint64_t slice_end = shmq_slice_end(w->m);
+    uint64_t slice_end = shmq_now_ns() + SHMQ_SLICE_NS;
     for (;;) {
         bool claimed;
         shmq_status status = look_for_last(w, &claimed, from, d);
         if (status != SHMQ_EMPTY || !any_partial(w, true) || !(any_awaited(w) || shmq_now_ns() < until_ns)) {
             return status;
         }
-        if (shmq_now_ns() >= slice_end) {
-            return shmq_slice_over(w->m);
+        if (any_awaited(w) && shmq_now_ns() >= slice_end) {
+            return shmq_slice_over(w->m); /* of->turn goes on in the next piece */
         }
         sched_yield();
     }

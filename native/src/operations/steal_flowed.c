@@ -1,5 +1,7 @@
 /* Takes an entry of a queue that has flowed, by its place: it is in the back ring, in the front ring, on disk, or on
  * its way. */
+#include <sched.h>
+
 #include "shmq/flow.h"
 #include "shmq/ring.h"
 
@@ -33,6 +35,7 @@ static shmq_status fetch(shmq_ring *back, uint64_t place, uint64_t low) {
 
 shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d) {
     shmq_turn_wait turn = {0};
+    uint64_t until = 0; /* the clock is read during a wait only */
     for (;;) {
         uint64_t before = shmq_flow_at(back);
         shmq_status status = shmq_steal(back, place, ready, d);
@@ -50,7 +53,7 @@ shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_deli
                        ? shmq_steal(shmq_front_of(back), position, ready, d)
                        : shmq_steal(back, place, ready, d);
         }
-        bool waits = status == SHMQ_IN_USE || is_moving(back, place);
+        bool locked_out = status == SHMQ_IN_USE, waits = locked_out || is_moving(back, place);
         if (!waits && status == SHMQ_EMPTY) { /* a flush may have ended, or failed, during the look at the front ring */
             status = shmq_steal(back, place, ready, d);
             if (status != SHMQ_EMPTY) {
@@ -65,10 +68,12 @@ shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_deli
             return status;
         }
         if (waits) {
-            if (!shmq_turn_goes_on(back->queue, &turn) && status != SHMQ_OK) {
+            uint64_t now = shmq_now_ns();
+            until = until != 0 ? until : now + back->queue->m->patience_ns;
+            if (status != SHMQ_OK && !(locked_out ? shmq_turn_goes_on(back->queue, &turn) : now < until)) {
                 return status;
             }
-            shmq_pause();
+            sched_yield(); /* the mover may wait for this processor */
         }
     }
 }

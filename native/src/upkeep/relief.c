@@ -50,6 +50,7 @@ shmq_status shmq_relieve(shmq_member *m, shmq_queue *q, bool in_turn) {
     }
     uint32_t tried[QUEUES_TRIED + 1] = {q != NULL ? q->index : UINT32_MAX};
     shmq_status status = q != NULL && !in_turn ? shmq_flow_make_room(q, NULL) : SHMQ_EMPTY;
+    bool in_use = status == SHMQ_IN_USE;
     for (uint32_t count = 1; (status == SHMQ_EMPTY || status == SHMQ_IN_USE) && count <= QUEUES_TRIED; count++) {
         shmq_queue *other;
         if (!choose(m, tried, count, &tried[count])) {
@@ -57,9 +58,10 @@ shmq_status shmq_relieve(shmq_member *m, shmq_queue *q, bool in_turn) {
         }
         if (shmq_queue_counters_try(m, tried[count]) && shmq_queue_bind(m, tried[count], 0, &other) == SHMQ_OK) {
             status = shmq_flow_make_room(other, NULL);
+            in_use = in_use || status == SHMQ_IN_USE;
             shmq_queue_unbind(other);
         }
     }
     shmq_trail_clear(); /* of a queue that could not be bound: for the caller nothing has failed */
-    return status;
+    return status == SHMQ_EMPTY && in_use ? SHMQ_IN_USE : status;
 }

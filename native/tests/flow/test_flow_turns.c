@@ -2,6 +2,8 @@
  * however long they keep it from its own turn. */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #include "flow_pair.h"
 #include "shmq/overflow.h"
@@ -76,15 +78,8 @@ static uint64_t begin_on_disk(void) {
 
 static shmq_status take(uint64_t *number, uint64_t until_ns) {
     shmq_delivery d;
-    shmq_status status;
-    do {
-        status = shmq_offer_wait(q, shmq_self(q), 0, until_ns, &d);
-    } while (status == SHMQ_INTERRUPTED);
-    if (status == SHMQ_OK) {
-        *number = number_of(&d);
-        CHECK_EQUAL(shmq_offer_finish(q, &d), SHMQ_OK);
-    }
-    return status;
+    const shmq_getting g = {.contents = 256, .copy = copy_number, .to = number, .until_ns = until_ns};
+    return shmq_get(q, &g, &d);
 }
 
 static void a_taker_finds_what_is_on_disk_when_it_does_not_wait_or_no_longer(void) {
@@ -140,7 +135,9 @@ static void a_taker_of_several_queues_does_so_too(void) {
     uint32_t from = 0;
     shmq_status status;
     another_is_stopped();
-    CHECK_EQUAL(shmq_offer_wait_any(of, 2, 0, 0, &from, &d), SHMQ_EMPTY);
+    while ((status = shmq_offer_wait_any(of, 2, 0, 0, &from, &d)) == SHMQ_INTERRUPTED) {
+    }
+    CHECK_EQUAL(status, SHMQ_EMPTY);
     it_goes_on();
     others_get_on();
     while ((status = shmq_offer_wait_any(of, 2, 0, 0, &from, &d)) == SHMQ_INTERRUPTED) {
@@ -178,6 +175,67 @@ static void a_producer_finds_room_in_a_full_ring(void) {
     put_numbers(q, put, 3000); /* as many as are free since */
     put += 3000;
     get_numbers(q, 0, put);
+    end();
+}
+
+static void nothing(int signal) { (void)signal; }
+
+/* Its caller comes again after each signal. */
+static void a_producer_gives_up_also_when_signals_interrupt_it(void) {
+    begin();
+    m->patience_ns = other->patience_ns = PATIENCE;
+    uint64_t put = shmq_slot_count(&q->first), interrupted = 0;
+    put_numbers(q, 0, put);
+    struct sigaction often = {.sa_handler = nothing}, before;
+    struct itimerval each = {.it_interval = {.tv_usec = 2000}, .it_value = {.tv_usec = 2000}}, none = {0};
+    CHECK(sigaction(SIGALRM, &often, &before) == 0 && setitimer(ITIMER_REAL, &each, NULL) == 0);
+    another_is_stopped();
+    struct iovec piece = {.iov_base = &put, .iov_len = sizeof put};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = sizeof put};
+    shmq_status status;
+    while ((status = shmq_put(q, &o, 0)) == SHMQ_INTERRUPTED) {
+        interrupted++;
+    }
+    it_goes_on();
+    CHECK(setitimer(ITIMER_REAL, &none, NULL) == 0 && sigaction(SIGALRM, &before, NULL) == 0);
+    CHECK_EQUAL(status, SHMQ_FULL_RING);
+    CHECK(interrupted != 0);
+    get_numbers(q, 0, put);
+    end();
+}
+
+static unsigned char big[20000];
+
+static shmq_status put_big(uint64_t until_ns) {
+    shmq_status status;
+    while ((status = put_bytes(q, big, sizeof big, until_ns)) == SHMQ_INTERRUPTED) {
+    }
+    return status;
+}
+
+static void a_producer_finds_memory_that_others_free(void) {
+    begin();
+    m->patience_ns = other->patience_ns = PATIENCE;
+    uint64_t put = 0, purged = 0;
+    shmq_status status;
+    another_is_stopped();
+    while ((status = put_big(0)) == SHMQ_OK) {
+        put++;
+    }
+    CHECK_EQUAL(status, SHMQ_FULL_MEMORY);
+    it_goes_on();
+    others_get_on();
+    CHECK_EQUAL(put_big(0), SHMQ_OK);
+    they_have_ended();
+    put++;
+    another_is_stopped();
+    while ((status = put_big(shmq_now_ns() + PATIENCE / 10)) == SHMQ_OK) {
+        put++;
+    }
+    CHECK_EQUAL(status, SHMQ_FULL_MEMORY);
+    lock_by_another(F_UNLCK);
+    CHECK_EQUAL(shmq_purge(q, &purged), SHMQ_OK);
+    CHECK_EQUAL(purged, put);
     end();
 }
 
@@ -257,6 +315,8 @@ int main(void) {
     a_taker_gives_up_beside_one_that_is_stopped();
     a_taker_of_several_queues_does_so_too();
     a_producer_finds_room_in_a_full_ring();
+    a_producer_gives_up_also_when_signals_interrupt_it();
+    a_producer_finds_memory_that_others_free();
     a_producer_drops_the_oldest_though_it_is_on_disk();
     a_full_ring_costs_no_message_while_others_get_on();
     beside_one_that_is_stopped_a_newer_one_is_dropped();
