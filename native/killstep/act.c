@@ -231,7 +231,7 @@ void act_find_out(act *a) {
 
 void act_loan(act *a, uint32_t bytes) {
     act_begin(a, CALL_OTHER, QUEUE_A, 0);
-    act_end(a, CALL_OTHER, QUEUE_A, 0, shmq_take_block(a->q[QUEUE_A], bytes, 0, &a->loan));
+    act_end(a, CALL_OTHER, QUEUE_A, 0, shmq_take_block(a->q[QUEUE_A], bytes, 0, &(shmq_relief){0}, &a->loan));
 }
 
 void act_commit(act *a, unsigned queue, uint64_t value) {

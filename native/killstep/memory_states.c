@@ -7,7 +7,7 @@
 
 static bool take(act *a, uint64_t bytes) {
     shmq_block block;
-    return shmq_take_block(a->q[QUEUE_A], bytes, 0, &block) == SHMQ_OK;
+    return shmq_take_block(a->q[QUEUE_A], bytes, 0, &(shmq_relief){0}, &block) == SHMQ_OK;
 }
 
 /* Blocks of each size, the large ones first. */
@@ -35,7 +35,7 @@ void state_memory_of_bodies(stage *s) {
     uint32_t count = 0;
     act *a = &s->survivor;
     state_edge(s);
-    while (shmq_take_block(a->q[QUEUE_A], ONE_GRANULE, 0, &had[count]) == SHMQ_OK) {
+    while (shmq_take_block(a->q[QUEUE_A], ONE_GRANULE, 0, &(shmq_relief){0}, &had[count]) == SHMQ_OK) {
         count++;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -52,7 +52,8 @@ void state_little_memory(stage *s) {
     put_blocks(s);
     shmq_member *m = s->survivor.m;
     shmq_block block = {0}, last[LEFT];
-    for (uint32_t count = 0; shmq_take_block(s->survivor.q[QUEUE_A], ONE_GRANULE, 0, &block) == SHMQ_OK; count++) {
+    for (uint32_t count = 0;
+         shmq_take_block(s->survivor.q[QUEUE_A], ONE_GRANULE, 0, &(shmq_relief){0}, &block) == SHMQ_OK; count++) {
         last[count % LEFT] = block;
     }
     for (uint32_t i = 0; i < LEFT; i++) { /* whatever bodies leave to others, these are bodies' */
@@ -74,7 +75,7 @@ void state_dead_hoarder(stage *s) {
     shmq_block left[2];
     put_blocks(s);
     for (unsigned i = 0; i < 2; i++) {
-        if (shmq_take_block(s->survivor.q[QUEUE_A], BLOCK_BYTES, 0, &left[i]) != SHMQ_OK) {
+        if (shmq_take_block(s->survivor.q[QUEUE_A], BLOCK_BYTES, 0, &(shmq_relief){0}, &left[i]) != SHMQ_OK) {
             die("no block");
         }
     }

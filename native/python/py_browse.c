@@ -46,9 +46,11 @@ static PyObject *queue_purge(PyObject *o, PyObject *unused) {
 /* The entry may have to come back from disk. */
 static shmq_status steal_at(py_queue *self, shmq_ring *level, uint64_t position, bool ready, shmq_delivery *d) {
     shmq_status status;
-    BEGIN_WAIT(self)
-    status = shmq_steal_at(level, position, ready, d);
-    END_WAIT(self)
+    do {
+        BEGIN_WAIT(self)
+        status = shmq_steal_at(level, position, ready, d);
+        END_WAIT(self)
+    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
     return status;
 }
 

@@ -42,10 +42,11 @@ PyObject *loan_new(py_queue *self, PyObject *headers, uint64_t bytes, uint64_t u
     shmq_status status;
     uint64_t total = shmq_body_start((uint32_t)headers_len) + bytes;
     room_wait wait = {0};
+    shmq_relief relief = {0};
     room_wait_begins(&wait, until_ns);
     do {
         BEGIN_WAIT(self)
-        status = shmq_take_block(self->q, total, until_ns, &block);
+        status = shmq_take_block(self->q, total, until_ns, &relief, &block);
         END_WAIT(self)
     } while (status == SHMQ_INTERRUPTED && room_wait_goes_on(self, &wait, SHMQ_FULL_MEMORY));
     if (status != SHMQ_OK) {

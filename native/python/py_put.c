@@ -245,7 +245,11 @@ shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out,
         }
         uint32_t ready = *done, put = 0;
         for (; ready < count && parcels[ready].out.body_len <= self->q->first.inline_bytes; ready++) {
-            if (shmq_prepare(self->q, &parcels[ready].out, 0) != SHMQ_OK) {
+            parcels[ready].out.brief =
+                true; /* a block for its headers: with the interpreter lock nobody waits for one */
+            shmq_status prepared = shmq_prepare(self->q, &parcels[ready].out, 0);
+            parcels[ready].out.brief = false;
+            if (prepared != SHMQ_OK) {
                 break;
             }
             out[ready] = parcels[ready].out;

@@ -94,7 +94,7 @@ static inline void worker_put(member_worker *w, uint64_t wait_ns) {
     shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = length};
     shmq_status status;
     if (kind == 6) { /* a loan: written in place, then put */
-        status = shmq_take_block(w->q, length, 0, &o.block);
+        status = shmq_take_block(w->q, length, 0, &(shmq_relief){0}, &o.block);
         if (status == SHMQ_OK) {
             body_write(shmq_at(w->m, o.block.offset), length, number);
         }

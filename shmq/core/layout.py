@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0xABD72EAC4367763C  # of the layout that is described here
+FINGERPRINT: Final = 0x72C3F13F82D776E2  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -72,6 +72,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("queue_high", "<u4", 0, 1556),
             ("turns", "<u8", 0, 1560),
             ("memory_full", "<u4", 0, 1664),
+            ("flushes", "<u4", 0, 1668),
             ("memory_waiters", "<u8", 0, 1672),
             ("watch", "<u8", 2, 1792),
             ("watch_wake", "<u8", 2, 1808),

@@ -144,9 +144,9 @@ typedef struct shmq_mover {
 
 /* SHMQ_OK: this process is the mover, and nothing is half done. SHMQ_IN_USE: the mover notifies when its turn is over. */
 shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back);
-/* shmq_relieve for a call that waits until `until_ns`. Answers SHMQ_OK, try again, also to one that does not wait, or no longer, where
- * other movers are at it: as long as they get on; where they have taken what came free, for the patience. */
-shmq_status shmq_relief_for(shmq_queue *q, uint64_t until_ns, shmq_relief *r);
+/* shmq_relieve. Answers SHMQ_OK, try again, also to a call that does not wait, or no longer, where others are at it: as long as any of
+ * them gets on. */
+shmq_status shmq_relief_for(shmq_queue *q, bool waits, shmq_relief *r);
 /* The lock was taken: is it worth another try? Not when it was by the same turn for the patience, whose mover is stopped. */
 bool shmq_turn_goes_on(const shmq_queue *q, shmq_turn_wait *w);
 /* As shmq_turn_begin, tried for the patience. */

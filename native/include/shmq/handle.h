@@ -23,10 +23,11 @@ typedef struct shmq_turn_wait {
     uint32_t turn;
 } shmq_turn_wait;
 
-/* What one call for memory has seen of others that make some; all 0 at first. */
+/* Since when one call for memory has seen no other one free some; all 0 at first. */
 typedef struct shmq_relief {
-    uint64_t began_ns, since_ns; /* since when no other one has moved entries of its queue */
-    uint32_t turn;
+    uint64_t since_ns;
+    uint32_t flushes;
+    bool seen; /* one did since the call began */
 } shmq_relief;
 
 /* The ring of one level as one process sees it. */

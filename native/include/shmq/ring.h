@@ -45,6 +45,7 @@ typedef struct shmq_outgoing {
     bool more; /* others of its batch follow: they keep its place in the line of blocked producers */
     shmq_ticket ticket; /* that place, while it waits for room */
     shmq_turn_wait turn; /* of a mover in its way; all 0 at first. A call that was interrupted goes on with it */
+    shmq_relief relief; /* likewise */
 } shmq_outgoing;
 
 /* A delivery in hand: what the taker read from its slot while the slot named this taker. */
@@ -99,8 +100,8 @@ typedef enum shmq_why { SHMQ_LIVES = 0, SHMQ_WHY_EXPIRED, SHMQ_WHY_DEATHS, SHMQ_
 
 /* The producer moves a body that does not fit inline to a block, sets id, time and checksum. Waits for memory until `until_ns`. */
 shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
-/* A block of so many bytes. The producer waits for memory until `until_ns`. */
-shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block);
+/* A block of so many bytes. The producer waits for memory until `until_ns`. *relief goes on from piece to piece of that wait. */
+shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_relief *relief, shmq_block *block);
 /* The producer gives block and ticket back when it does not put. */
 void shmq_unprepare(shmq_queue *q, shmq_outgoing *o);
 /* Is the queue full, in whatever way? */

@@ -15,7 +15,8 @@ typedef struct shmq_claimed {
     shmq_status
         ended; /* SHMQ_OK: a limit. SHMQ_EMPTY: nothing more that the claimer may have. Else: why `to` took no more */
     shmq_delivery dead; /* with SHMQ_POISONED: what the caller is to move to the dead */
-    shmq_turn_wait turn; /* of a mover in its way, from piece to piece */
+    shmq_turn_wait turn, room; /* of a mover in its way, in `from` and in `to`, from piece to piece */
+    shmq_relief relief;
 } shmq_claimed;
 
 /* The claimer takes from `from` as a get does, without a consumer, entry by entry. It moves priority, headers (those of a death,

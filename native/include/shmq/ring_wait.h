@@ -15,7 +15,7 @@ typedef struct shmq_queue_wait {
     shmq_consumer_shm *consumer; /* the row that it sleeps on */
     bool partial; /* in this look: something was out of reach on disk, or was left to a consumer of higher rank */
     bool starved; /* in this look: what is on disk has no slot in memory to come to */
-    bool awaited; /* in this look: another process had the mover's lock, and gets on */
+    bool locked_out, awaited; /* in this look: another process had the mover's lock; and gets on */
     shmq_turn_wait turn; /* of that one; all 0 as a call begins, kept between the pieces of its wait */
     bool left; /* in this look: there is something, for a consumer of higher rank, or one that is to be served next */
     uint64_t version; /* the waiter has looked up to this version, and nothing is for it; 0: there may be something */

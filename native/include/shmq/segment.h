@@ -23,6 +23,7 @@
  *   1408    message_ids           any member, add                        a block of ids is handed out at a time
  *   1536    dirty to turns        holder of the structure lock           statistics; scans (a row too few is found next time)
  *   1664    memory_full, waiters  who frees a block; who waits for one   section "blocked producers"
+ *   1668    flushes               movers, add                            who finds no memory; a try more
  *   1792    watch to volunteers   sleepers (CAS); the time of a look      who holds something, who goes to sleep; see watch.h
  *   1920    damage, rescues       any member, add                        doctor, statistics
  *   1944    disk_told, disk_refused  who tells, by CAS; a mover without room   who looks; told late, or twice (alert.h)
@@ -128,7 +129,8 @@ typedef struct shmq_segment_shm {
     uint8_t structure_pad[96];
 
     shmq_a32 memory_full;
-    uint32_t reserved_1668;
+    shmq_a32
+        flushes; /* turns that moved something to disk, of all queues: whoever finds no memory sees whether others free some */
     shmq_a64 memory_waiters; /* version 32 | threads 32; see waiters.h */
     uint8_t memory_pad[112];
 
@@ -191,6 +193,7 @@ SHMQ_OFFSET(shmq_segment_shm, process_high, 1552);
 SHMQ_OFFSET(shmq_segment_shm, queue_high, 1556);
 SHMQ_OFFSET(shmq_segment_shm, turns, 1560);
 SHMQ_OFFSET(shmq_segment_shm, memory_full, 1664);
+SHMQ_OFFSET(shmq_segment_shm, flushes, 1668);
 SHMQ_OFFSET(shmq_segment_shm, memory_waiters, 1672);
 SHMQ_OFFSET(shmq_segment_shm, watch, 1792);
 SHMQ_OFFSET(shmq_segment_shm, watch_wake, 1808);

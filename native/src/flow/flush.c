@@ -220,5 +220,6 @@ shmq_status shmq_flush(shmq_mover *t) {
     for (uint32_t i = 0; i < b.count; i++) {
         shmq_moved_free(t->back, b.rows[i].place);
     }
+    shmq_add_seq(&t->q->m->header->flushes, 1);
     return SHMQ_OK;
 }

@@ -23,20 +23,22 @@ shmq_status shmq_turn_await(shmq_mover *t, shmq_ring *back) {
     return status;
 }
 
-/* The call's own turns are no sign that others get on. */
-shmq_status shmq_relief_for(shmq_queue *q, uint64_t until_ns, shmq_relief *r) {
-    uint32_t before = shmq_load_seq(&q->page->turns_begun);
+/* Others get on while messages go to disk, of whichever queue: what came free there they may have taken. A flush of the
+ * call itself ends with SHMQ_OK, and then there is memory, or others have taken it. Turns that move nothing count for
+ * nothing, so callers that find nothing to move do not keep each other trying. */
+shmq_status shmq_relief_for(shmq_queue *q, bool waits, shmq_relief *r) {
     shmq_status moved = shmq_upkeep.relieve(q->m, q, false);
-    uint64_t now = shmq_now_ns(), patience = q->m->patience_ns;
-    bool others = r->began_ns == 0 || before != r->turn;
-    r->began_ns = r->began_ns != 0 ? r->began_ns : now;
-    r->since_ns = others ? now : r->since_ns;
-    r->turn = shmq_load_seq(&q->page->turns_begun);
-    if (now < until_ns || !shmq_may_flow(q)) {
+    if (moved == SHMQ_OK || waits || !shmq_may_flow(q)) {
         return moved;
     }
-    bool again = moved == SHMQ_IN_USE ? now - r->since_ns < patience
-                                      : moved == SHMQ_EMPTY && others && now - r->began_ns < patience;
+    uint64_t now = shmq_now_ns();
+    uint32_t flushes = shmq_load_seq(&q->m->header->flushes);
+    bool first = r->since_ns == 0;
+    if (first || r->flushes != flushes) {
+        *r = (shmq_relief){.since_ns = now, .flushes = flushes, .seen = !first};
+    }
+    bool hope = moved == SHMQ_IN_USE || (moved == SHMQ_EMPTY && (first || r->seen));
+    bool again = hope && now - r->since_ns < q->m->patience_ns;
     if (again) {
         sched_yield(); /* the mover may wait for this processor */
     }

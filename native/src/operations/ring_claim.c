@@ -11,7 +11,7 @@
 
 #define PIECE 1024u /* entries: half a millisecond or so */
 
-static shmq_status move_one(shmq_queue *from, shmq_delivery *d, shmq_queue *to) {
+static shmq_status move_one(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_claimed *result) {
     struct iovec body = {.iov_base = (void *)(uintptr_t)d->bytes, .iov_len = d->body_len};
     shmq_outgoing o = {
         .pieces = &body,
@@ -23,8 +23,12 @@ static shmq_status move_one(shmq_queue *from, shmq_delivery *d, shmq_queue *to) 
         .priority = d->priority,
         .kept_id = d->message_id,
         .enqueued_ns = d->enqueued_ns,
+        .turn = result->room,
+        .relief = result->relief,
     };
     shmq_status status = shmq_move(from, d, to, &o);
+    result->room = o.turn;
+    result->relief = o.relief;
     shmq_unprepare(to, &o);
     return status;
 }
@@ -51,7 +55,7 @@ static shmq_status take(shmq_queue *from, shmq_queue *to, shmq_subscription *by,
         return leave_damaged(from, by, d);
     }
     uint64_t bytes = (uint64_t)d->headers_len + d->body_len;
-    shmq_status status = move_one(from, d, to);
+    shmq_status status = move_one(from, d, to, result);
     if (status == SHMQ_OK) {
         result->entries++;
         result->bytes += bytes;

@@ -49,20 +49,21 @@ static void copy_pieces(unsigned char *to, const shmq_outgoing *o) {
 }
 
 /* Takes a block for the body. While there is no memory, the producer waits for it. */
-shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block) {
+shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_relief *relief, shmq_block *block) {
     shmq_member *m = q->m;
     shmq_waiters waiters = shmq_memory_waiters(m, m->process);
-    uint64_t slice_end = shmq_slice_end(m);
-    shmq_relief relief = {0};
+    uint64_t slice_end = shmq_slice_end(m), tries_end = 0;
     for (uint64_t backoff = SHMQ_SHORT_SLEEP_NS;; backoff = backoff < m->patience_ns ? backoff * 2 : backoff) {
         uint32_t seen = shmq_load_seq(&m->header->memory_full);
         shmq_status status = shmq_block_take(m, bytes, block), slept = SHMQ_OK, moved;
-        uint64_t now;
         if (!shmq_is_short(status)) {
             return status;
         }
-        if ((moved = shmq_relief_for(q, until_ns, &relief)) == SHMQ_OK) {
-            if (shmq_now_ns() >= slice_end) {
+        uint64_t now = shmq_now_ns();
+        bool over = until_ns == 0 || now >= until_ns;
+        tries_end = tries_end != 0 ? tries_end : now + SHMQ_SLICE_NS;
+        if ((moved = shmq_relief_for(q, !over, relief)) == SHMQ_OK) {
+            if (now >= tries_end) {
                 return shmq_slice_over(m);
             }
             continue;
@@ -73,7 +74,7 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
         if (shmq_is_failure(moved)) {
             return moved;
         }
-        if (until_ns == 0 || (now = shmq_now_ns()) >= until_ns) {
+        if (over) {
             uint64_t deaths = shmq_load_relaxed(&m->header->deaths);
             shmq_upkeep.thorough(m); /* a producer that never sleeps does its upkeep here */
             status = shmq_load_relaxed(&m->header->deaths) == deaths ? status : shmq_block_take(m, bytes, block);
@@ -118,7 +119,7 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         uint64_t start = shmq_body_start(o->headers_len);
         o->lacking = SHMQ_FULL_MEMORY;
         SHMQ_TRY(o->brief ? shmq_block_take(q->m, start + o->body_len, &o->block)
-                          : shmq_take_block(q, start + o->body_len, until_ns, &o->block));
+                          : shmq_take_block(q, start + o->body_len, until_ns, &o->relief, &o->block));
         unsigned char *to = shmq_at(q->m, o->block.offset);
         if (o->headers_len != 0) {
             memcpy(to, o->headers, o->headers_len);

@@ -287,12 +287,11 @@ static SHMQ_NOINLINE shmq_status sleep_for_slots(shmq_queue *q, uint64_t until_n
 /* The first try had this status: the producer waits for room, or for memory. */
 static SHMQ_NOINLINE shmq_status put_slowly(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status status) {
     room_try try = {.moved = SHMQ_EMPTY};
-    shmq_relief relief = {0};
-    uint64_t slice_end = shmq_slice_end(q->m);
+    uint64_t tries_end = shmq_now_ns() + SHMQ_SLICE_NS;
     status = put_waiting(q, o, until_ns, status, &try);
     while (shmq_is_short(status) && !is_disk_full(try.moved) &&
-           (try.moved = shmq_relief_for(q, until_ns, &relief)) == SHMQ_OK) {
-        if (shmq_now_ns() >= slice_end) {
+           (try.moved = shmq_relief_for(q, !is_over(until_ns), &o->relief)) == SHMQ_OK) {
+        if (shmq_now_ns() >= tries_end) {
             return shmq_slice_over(q->m);
         }
         try.moved = SHMQ_EMPTY;

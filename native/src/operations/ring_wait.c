@@ -68,20 +68,21 @@ static uint32_t row_of(const shmq_queue_wait *w) { return w->row != 0 ? w->row :
 
 static uint32_t state_of(const shmq_queue_wait *of) { return shmq_load_seq(&of->q->page->shut_down); }
 
-/* Is a mover in the taker's way, and not stopped? */
-static bool is_awaited(shmq_queue_wait *of, const shmq_delivery *d) {
-    if (d->left || !d->locked_out) {
+/* Is a mover in the taker's way, and if so, does it get on? */
+static void note_lock(shmq_queue_wait *of, const shmq_delivery *d) {
+    of->locked_out = of->partial && !d->left && d->locked_out;
+    if (SHMQ_LIKELY(!of->locked_out)) {
         of->turn.since_ns = 0;
-        return false;
     }
-    return shmq_turn_goes_on(of->q, &of->turn);
+    of->awaited = of->locked_out && shmq_turn_goes_on(of->q, &of->turn);
 }
 
 /* Looks at the queues in turn, from `first` on, until one has an entry. It leaves out queues that were stopped. */
 static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     *claimed = false;
     for (uint32_t i = 0; i < w->count; i++) {
-        w->of[i].looked = w->of[i].left = w->of[i].partial = w->of[i].starved = w->of[i].awaited = false;
+        w->of[i].looked = w->of[i].left = w->of[i].partial = w->of[i].starved = w->of[i].locked_out = w->of[i].awaited =
+            false;
         w->of[i].version = 0;
     }
     for (uint32_t i = 0; i < w->count; i++) {
@@ -98,7 +99,7 @@ static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, 
             of->left = d->left;
             of->partial = (d->left || shmq_flow_is_on(d->flow_seen)) && !d->searched;
             of->starved = d->starved;
-            of->awaited = of->partial && is_awaited(of, d);
+            note_lock(of, d);
             *claimed = *claimed || behind_claim;
         }
         of->looked = true;
@@ -116,12 +117,10 @@ static bool all_shut(const waiting *w) {
 }
 
 /* Is there an entry that the taker could not look at, or has left to another consumer? Then an empty look is not the last
- * one: a mover is about to bring entries, or has brought them since; the other consumer may want nothing of what was left.
- * `at_once`: only where a mover is about to; not where all slots are in use, or where the other consumer may be stopped. */
-static bool any_partial(const waiting *w, bool at_once) {
+ * one: a mover is about to bring entries, or has brought them since; the other consumer may want nothing of what was left. */
+static bool any_partial(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
-        const shmq_queue_wait *of = &w->of[i];
-        if (SHMQ_UNLIKELY(of->partial) && !(at_once && (of->starved || of->left))) {
+        if (SHMQ_UNLIKELY(w->of[i].partial)) {
             return true;
         }
     }
@@ -133,13 +132,25 @@ static bool any_partial(const waiting *w, bool at_once) {
 static shmq_status look_for_last(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     bool shut = all_shut(w);
     shmq_status status = look_at_all(w, claimed, from, d);
-    return status == SHMQ_EMPTY && shut && !*claimed && !any_partial(w, false) ? SHMQ_SHUT_DOWN : status;
+    return status == SHMQ_EMPTY && shut && !*claimed && !any_partial(w) ? SHMQ_SHUT_DOWN : status;
 }
 
 /* Is a mover in the way that gets on? */
 static bool any_awaited(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
         if (SHMQ_UNLIKELY(w->of[i].awaited)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does something else keep entries on disk for a moment? Not where all slots are in use, where another consumer may be
+ * stopped, or a mover is. */
+static bool any_to_come(const waiting *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        const shmq_queue_wait *of = &w->of[i];
+        if (SHMQ_UNLIKELY(of->partial) && !of->starved && !of->left && !of->locked_out) {
             return true;
         }
     }
@@ -153,10 +164,15 @@ static shmq_status look_at_last(const waiting *w, uint64_t until_ns, uint32_t *f
     for (;;) {
         bool claimed;
         shmq_status status = look_for_last(w, &claimed, from, d);
-        if (status != SHMQ_EMPTY || !any_partial(w, true) || !(any_awaited(w) || shmq_now_ns() < until_ns)) {
+        bool awaited = any_awaited(w);
+        uint64_t now;
+        if (status != SHMQ_EMPTY || !(awaited || any_to_come(w))) {
             return status;
         }
-        if (any_awaited(w) && shmq_now_ns() >= slice_end) {
+        if ((now = shmq_now_ns()) >= until_ns && !awaited) {
+            return status;
+        }
+        if (now >= slice_end && awaited) {
             return shmq_slice_over(w->m); /* of->turn goes on in the next piece */
         }
         sched_yield();
@@ -276,7 +292,7 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
     bool slept_at_all = false;
     publish_progress(w);
     bool shut = all_shut(w);
-    if (status == SHMQ_EMPTY && now < w->until_ns && (!shut || claimed || any_partial(w, false))) {
+    if (status == SHMQ_EMPTY && now < w->until_ns && (!shut || claimed || any_partial(w))) {
         uint64_t limit = claimed || shut ? SHMQ_SHORT_SLEEP_NS : sleep_limit(w);
         uint64_t until = w->until_ns - now > limit ? now + limit : w->until_ns;
         slept = shmq_sleep(w->m, w->word, seen, until);

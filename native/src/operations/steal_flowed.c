@@ -4,6 +4,7 @@
 
 #include "shmq/flow.h"
 #include "shmq/ring.h"
+#include "shmq/wait.h"
 
 static bool is_moving(const shmq_ring *back, uint64_t place) {
     const shmq_slot_shm *slot = shmq_slot_at(back, place);
@@ -35,7 +36,7 @@ static shmq_status fetch(shmq_ring *back, uint64_t place, uint64_t low) {
 
 shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d) {
     shmq_turn_wait turn = {0};
-    uint64_t until = 0; /* the clock is read during a wait only */
+    uint64_t until = 0, slice_end = 0; /* the clock is read during a wait only */
     for (;;) {
         uint64_t before = shmq_flow_at(back);
         shmq_status status = shmq_steal(back, place, ready, d);
@@ -69,7 +70,11 @@ shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_deli
         }
         if (waits) {
             uint64_t now = shmq_now_ns();
+            slice_end = until != 0 ? slice_end : shmq_slice_end(back->queue->m);
             until = until != 0 ? until : now + back->queue->m->patience_ns;
+            if (now >= slice_end && locked_out) {
+                return SHMQ_INTERRUPTED; /* others get on: the caller looks for signals, and comes again */
+            }
             if (status != SHMQ_OK && !(locked_out ? shmq_turn_goes_on(back->queue, &turn) : now < until)) {
                 return status;
             }

@@ -72,7 +72,7 @@ static bool drop_gone(shmq_mover *t) {
 }
 
 /* The first such row below `end` comes in. SHMQ_NOT_FOUND: there is none. SHMQ_TIMEOUT: there are more to look at.
- * SHMQ_EMPTY: there is no slot for it. SHMQ_IN_USE: another process moves entries, for longer than the patience. */
+ * SHMQ_EMPTY: there is no slot for it. SHMQ_IN_USE: other processes moved entries for the patience. */
 static shmq_status bring(shmq_ring *level, uint64_t end) {
     shmq_queue *q = level->queue;
     uint64_t flow = shmq_flow_at(level), terms = terms_of(q), tried = shmq_load_seq(&level->shm->tried);

@@ -17,6 +17,9 @@ static void lock_by_another(short how) {
     struct flock lock = {
         .l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(UINT64_C(1) << 41) + q->index, .l_len = 1};
     CHECK(fcntl(other->lock_fd, F_OFD_SETLK, &lock) == 0);
+    if (how == F_WRLCK) {
+        shmq_store_seq(&q->page->turns_begun, shmq_load_seq(&q->page->turns_begun) + 1);
+    }
 }
 
 static void missed_for_a_turn(void) {
@@ -25,9 +28,10 @@ static void missed_for_a_turn(void) {
     }
     shmq_store_seq(&q->page->missed, 0);
     shmq_store_seq(&q->page->turns_begun, shmq_load_seq(&q->page->turns_begun) + 1);
+    shmq_add_seq(&m->header->flushes, 1);
 }
 
-/* Others move, turn after turn, whenever the caller looks, for longer than the patience. */
+/* Others move, turn after turn, whenever the caller looks, for longer than the patience. What goes to disk is taken up by others. */
 static void *move_often(void *unused) {
     for (uint64_t end = shmq_now_ns() + PATIENCE + PATIENCE / 2; shmq_now_ns() < end;) {
         missed_for_a_turn();
@@ -207,8 +211,13 @@ static void a_producer_gives_up_also_when_signals_interrupt_it(void) {
 static unsigned char big[20000];
 
 static shmq_status put_big(uint64_t until_ns) {
+    struct iovec piece = {.iov_base = big, .iov_len = sizeof big};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = sizeof big};
     shmq_status status;
-    while ((status = put_bytes(q, big, sizeof big, until_ns)) == SHMQ_INTERRUPTED) {
+    while ((status = shmq_put(q, &o, until_ns)) == SHMQ_INTERRUPTED) {
+    }
+    if (status != SHMQ_OK) {
+        shmq_unprepare(q, &o);
     }
     return status;
 }

@@ -36,7 +36,8 @@ static void *put_and_wait(void *status) {
 
 static void *wait_for_memory(void *status) {
     shmq_block block;
-    *(shmq_status *)status = shmq_take_block(q, UINT64_C(1) << 20, shmq_now_ns() + 60 * SECOND, &block);
+    *(shmq_status *)status =
+        shmq_take_block(q, UINT64_C(1) << 20, shmq_now_ns() + 60 * SECOND, &(shmq_relief){0}, &block);
     over = true;
     return NULL;
 }
@@ -85,7 +86,8 @@ static void a_signal_ends_each_wait(void) {
     CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&m->header->memory_waiters)), 0);
     CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&q->first.shm->waiters)), 0);
     CHECK_EQUAL(shmq_queue_delete(q), SHMQ_OK);
-    CHECK_EQUAL(shmq_take_block(q, UINT64_C(1) << 20, shmq_now_ns() + SECOND, &taken[count]), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(shmq_take_block(q, UINT64_C(1) << 20, shmq_now_ns() + SECOND, &(shmq_relief){0}, &taken[count]),
+                SHMQ_NOT_FOUND);
     while (count-- != 0) {
         shmq_block_drop(m, taken[count].offset, taken[count].generation, 0);
     }

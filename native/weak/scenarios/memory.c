@@ -44,7 +44,8 @@ static void thread(int t) {
     for (uint64_t i = 0; i < TIMES; i++) {
         shmq_block block;
         shmq_status status;
-        while ((status = shmq_take_block(q, BLOCK_BYTES, SHMQ_FOR_EVER, &block)) == SHMQ_INTERRUPTED) {
+        while ((status = shmq_take_block(q, BLOCK_BYTES, SHMQ_FOR_EVER, &(shmq_relief){0}, &block)) ==
+               SHMQ_INTERRUPTED) {
         }
         WEAK_CHECK(status == SHMQ_OK);
         uint64_t *bytes = shmq_at(q->m, block.offset), mark = (uint64_t)t * TIMES + i;
