@@ -4,6 +4,7 @@ Margin: 0.3 s, for a machine that is busy with other things; each stop lasts 0.8
 between claim and publish, and what comes after it, is made on purpose in native/tests/ring/test_ring.c.
 """
 
+import contextlib
 import random
 import signal
 import time
@@ -98,6 +99,10 @@ def puts_go_on_beside_stopped_producers(broker: shmq.Broker, seed: int, maxsize:
 
 
 def take(queue: Queue, say: Say) -> None:
+    with contextlib.suppress(shmq.Empty):
+        queue.get(
+            timeout=0.001
+        )  # the first wait takes a row under the structure lock: for whoever is stopped there, see guarantees.md
     say("here")
     while True:
         queue.get()
