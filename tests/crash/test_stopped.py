@@ -99,10 +99,9 @@ def puts_go_on_beside_stopped_producers(broker: shmq.Broker, seed: int, maxsize:
 
 
 def take(queue: Queue, say: Say) -> None:
+    # The first wait takes a row, under the structure lock: guarantees.md tells what it costs if one is stopped there.
     with contextlib.suppress(shmq.Empty):
-        queue.get(
-            timeout=0.001
-        )  # the first wait takes a row under the structure lock: for whoever is stopped there, see guarantees.md
+        queue.get(timeout=0.001)
     say("here")
     while True:
         queue.get()
