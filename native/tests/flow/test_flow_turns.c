@@ -108,8 +108,9 @@ static void a_taker_finds_what_is_on_disk_when_it_does_not_wait_or_no_longer(voi
 static void each_turn_is_counted(void) {
     begin();
     put_numbers(q, 0, MANY);
-    uint32_t turns = shmq_load_seq(&q->page->turns_begun);
+    uint32_t turns = shmq_load_seq(&q->page->turns_begun), flushes = shmq_load_seq(&m->header->flushes);
     CHECK(turns != 0);
+    CHECK(flushes != 0);
     for (int i = 0; i < 3; i++) {
         shmq_mover t;
         CHECK_EQUAL(shmq_turn_begin(&t, &theirs->first), SHMQ_OK);
@@ -117,6 +118,7 @@ static void each_turn_is_counted(void) {
         shmq_turn_end(&t);
         CHECK_EQUAL(shmq_load_seq(&q->page->turns_begun), turns);
     }
+    CHECK_EQUAL(shmq_load_seq(&m->header->flushes), flushes); /* these have moved nothing */
     get_numbers(q, 0, MANY);
     CHECK(shmq_load_seq(&q->page->turns_begun) > turns);
     end();
