@@ -156,10 +156,10 @@ def build(wanted: dict[str, str], found: dict[str, str]) -> None:
             run(*pip, *extras["spark-jvm"], remedy=NO_INDEX)
         record(done, wanted, "spark")
     if "tables" in wanted and found.get("tables") != wanted["tables"]:
-        report("installing what programs of docs/spark.md need")
+        report("installing what programs of docs/spark.md and docs/arrow.md need")
         try:
             run(*pip, *extras["test-tables"])
-        except Unusable:  # they are not for every Python, and not in every index; without them two programs are not run
+        except Unusable:  # they are not for every Python, nor in every index; without them some programs are not run
             report(f"going on without {', '.join(extras['test-tables'])}")
         record(done, wanted, "tables")
 

@@ -250,6 +250,7 @@ PyMethodDef queue_browse_methods[] = {
     {"_browse", queue_browse, METH_VARARGS, NULL},
     {"_put_column", queue_put_column, METH_VARARGS, NULL},
     {"_browse_columns", queue_browse_columns, METH_VARARGS, NULL},
+    {"_get_columns", queue_get_columns, METH_VARARGS, NULL},
     {"_browse_wait", queue_browse_wait, METH_VARARGS, NULL},
     {"_ends", queue_ends, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

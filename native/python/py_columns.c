@@ -142,3 +142,127 @@ PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
     columns_free(all.of, COLUMNS);
     return answer;
 }
+
+/* Where a taker copies rows to. */
+typedef struct row_copier {
+    columns *all;
+    bool too_large; /* the next row would not fit behind those that are there */
+} row_copier;
+
+/* Room for the numbers of one more row, so that columns_count() does not fail behind the taking. */
+static bool columns_reserve(columns *all) {
+    bool there = true;
+    for (int i = 0; i < COLUMNS; i++) {
+        there = there && (i == HEADS || i == BODIES || column_room(&all->of[i], 8 + 1) != NULL);
+    }
+    return there;
+}
+
+/* With the interpreter lock. The copy counts only when its message is taken: columns_count(). */
+static shmq_copied copy_row(void *to, const shmq_queue *q, const shmq_delivery *d) {
+    row_copier *c = to;
+    if (c->all->of[BODIES].used + d->body_len > INT32_MAX || c->all->of[HEADS].used + d->headers_len > INT32_MAX) {
+        c->too_large = true;
+        return SHMQ_COPIED_NOTHING;
+    }
+    shmq_delivery copied = *d;
+    copied.headers = column_copied(&c->all->of[HEADS], d->headers, d->headers_len);
+    copied.bytes = column_copied(&c->all->of[BODIES], d->bytes, (size_t)d->body_len);
+    if (copied.headers == NULL || copied.bytes == NULL || !columns_reserve(c->all)) {
+        PyErr_NoMemory();
+        return SHMQ_COPIED_NOTHING;
+    }
+    return shmq_delivery_intact(q, &copied) ? SHMQ_COPIED : SHMQ_COPIED_DAMAGE; /* what was copied is what is checked */
+}
+
+/* Takes the next message into the columns. */
+static shmq_status take_row(py_queue *self, row_copier *to, uint64_t until_ns) {
+    shmq_getting g = {.contents = UINT8_MAX + 1, .copy = copy_row, .to = to};
+    shmq_status status;
+    shmq_delivery d;
+    do {
+        status = shmq_get_at_once(self->q, &g, &d);
+        if (status == SHMQ_EMPTY) {
+            status = queue_get_later(self, &g, until_ns, &d);
+        }
+    } while (status == SHMQ_POISONED && queue_dead_letter(self, &d));
+    if (status == SHMQ_OK) {
+        (void)columns_count(to->all, shmq_place_at(d.depth, d.position), &d);
+    }
+    return status;
+}
+
+/* Takes until the batch is full, or something else ends it: *status. NULL: no memory. */
+static PyObject *take_batch(py_queue *self, uint64_t limit, range *of, int64_t wall_offset_ns, uint64_t until_ns,
+                            shmq_status *status) {
+    columns all = {.wall_offset_ns = wall_offset_ns};
+    row_copier to = {.all = &all};
+    *status = SHMQ_OK;
+    if (!columns_begin(&all)) {
+        columns_free(all.of, COLUMNS);
+        return PyErr_NoMemory();
+    }
+    while (*status == SHMQ_OK && all.rows < limit && all.rows < of->max_rows && all.of[BODIES].used < of->max_bytes) {
+        *status = take_row(self, &to, all.rows == 0 ? until_ns : 0);
+    }
+    if (to.too_large && all.rows > 0) {
+        *status = SHMQ_OK; /* the next batch begins with it */
+    } else if (to.too_large) {
+        PyErr_SetString(PyExc_OverflowError, "a body is larger than an Arrow column holds; take it with get()");
+    }
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    PyObject *parts = columns_tuple(all.of, COLUMNS);
+    PyObject *answer = parts != NULL ? Py_BuildValue("(KN)", (unsigned long long)all.rows, parts) : NULL;
+    columns_free(all.of, COLUMNS);
+    if (answer != NULL) {
+        PyErr_Restore(kind, error, trace);
+    }
+    return answer;
+}
+
+/* _get_columns(limit, max_rows, max_bytes, timeout, wall_offset_ns) -> [(rows, columns), ...]: takes as get_many() does,
+ * into columns as of _browse_columns(); one tuple ends at the row that reaches max_rows or max_bytes. */
+PyObject *queue_get_columns(PyObject *o, PyObject *args) {
+    py_queue *self = (py_queue *)o;
+    unsigned long long limit, taken = 0;
+    long long wall_offset_ns;
+    uint64_t until;
+    range of = {0};
+    PyObject *timeout;
+    if (!PyArg_ParseTuple(args, "KKKOL", &limit, &of.max_rows, &of.max_bytes, &timeout, &wall_offset_ns) ||
+        !parse_timeout(timeout, &until)) {
+        return NULL;
+    }
+    PyObject *list = queue_takes(self) ? PyList_New(0) : NULL;
+    shmq_status status = SHMQ_OK;
+    while (list != NULL && status == SHMQ_OK && taken < limit) {
+        PyObject *batch = take_batch(self, limit - taken, &of, wall_offset_ns, taken == 0 ? until : 0, &status);
+        bool failed = batch == NULL;
+        if (!failed && PyLong_AsUnsignedLongLong(PyTuple_GetItem(batch, 0)) > 0) {
+            taken += PyLong_AsUnsignedLongLong(PyTuple_GetItem(batch, 0));
+            PyObject *kind, *error, *trace;
+            PyErr_Fetch(&kind, &error, &trace);
+            failed = PyList_Append(list, batch) < 0;
+            if (!failed) {
+                PyErr_Restore(kind, error, trace);
+            }
+        }
+        Py_XDECREF(batch);
+        if (failed) {
+            Py_CLEAR(list);
+        }
+    }
+    if (list == NULL || status == SHMQ_OK || (status == SHMQ_EMPTY && !PyErr_Occurred())) {
+        return list;
+    }
+    if (!PyErr_Occurred()) {
+        queue_raise(self, status);
+    }
+    if (taken > 0 && PyErr_ExceptionMatches(PyExc_Exception)) {
+        queue_keep_untold(self); /* what was taken is handed over; the next call tells, or meets the error again */
+        return list;
+    }
+    Py_CLEAR(list);
+    return NULL;
+}

@@ -59,7 +59,7 @@ static PyObject *taken(py_queue *self, const shmq_delivery *d) {
     return body;
 }
 
-static SHMQ_NOINLINE shmq_status get_later(py_queue *self, shmq_getting *g, uint64_t until_ns, shmq_delivery *d) {
+SHMQ_NOINLINE shmq_status queue_get_later(py_queue *self, shmq_getting *g, uint64_t until_ns, shmq_delivery *d) {
     py_caller caller;
     caller_begins(&caller, self);
     g->until_ns = until_ns;
@@ -81,7 +81,7 @@ static PyObject *get_one(py_queue *self, uint64_t until_ns, shmq_status *status)
         shmq_delivery d;
         *status = shmq_get_at_once(self->q, &g, &d);
         if (SHMQ_UNLIKELY(*status == SHMQ_EMPTY)) {
-            *status = get_later(self, &g, until_ns, &d);
+            *status = queue_get_later(self, &g, until_ns, &d);
         }
         if (SHMQ_LIKELY(*status == SHMQ_OK)) {
             if (SHMQ_LIKELY(!d.counted)) {

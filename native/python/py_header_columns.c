@@ -38,7 +38,7 @@ static bool add_base64(column *to, const unsigned char *at, size_t bytes) {
     return true;
 }
 
-/* Writes a value as header_text() in shmq/spark/row.py does. */
+/* Writes a value as header_text() in shmq/engine/arrow/row.py does. */
 static bool add_value(column *to, const shmq_value *value) {
     char digits[24];
     switch (value->kind) {

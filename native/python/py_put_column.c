@@ -34,7 +34,7 @@ static void row_options(shmq_outgoing *out, const Py_buffer *options, uint64_t r
 
 /* `options`: NULL, or those of each row. False: an exception is set. *total: how many were put, in both cases. */
 static bool put_bodies(py_queue *self, uint8_t content, const bodies *b, const Py_buffer *options, uint64_t first,
-                       uint64_t count, uint64_t *total) {
+                       uint64_t count, uint64_t until_ns, uint64_t *total) {
     parcel parcels[BATCH];
     shmq_outgoing out[BATCH];
     room_wait wait = {0};
@@ -57,7 +57,7 @@ static bool put_bodies(py_queue *self, uint8_t content, const bodies *b, const P
                 row_options(&p->out, options, *total + i);
             }
         }
-        shmq_status status = queue_put_batch(self, parcels, out, some, 0, &wait, &done);
+        shmq_status status = queue_put_batch(self, parcels, out, some, until_ns, &wait, &done);
         *total += done;
         if (status != SHMQ_OK) {
             queue_raise(self, status);
@@ -105,25 +105,27 @@ static bool options_parsed(PyObject *object, Py_buffer *of) {
     return PyArg_ParseTuple(object, "y*y*y*y*y*", &of[0], &of[1], &of[2], &of[3], &of[4]);
 }
 
-/* _put_column(content, wide, ends, bytes, first, count, options): puts `count` bodies from number `first` on, in order,
- * without waiting for room. An end has 64 bits if `wide`, else 32; there is one end more than bodies. Options: None, or
+/* _put_column(content, wide, ends, bytes, first, count, options, timeout): puts `count` bodies from number `first` on, in
+ * order, waiting for room as put_many() does. An end has 64 bits if `wide`, else 32; there is one end more than bodies. Options: None, or
  * for each body content (uint8), priority (uint8), ttl (uint64, ns), then the ends (int32, one more) and the bytes of
  * the heads. `accepted` of the error says how many were put. */
 PyObject *queue_put_column(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
-    PyObject *options_object;
+    PyObject *options_object, *timeout;
+    uint64_t until;
     Py_buffer ends, data, options[OPTIONS] = {0};
     unsigned long long first, count;
     int content, wide;
-    if (!PyArg_ParseTuple(args, "ipy*y*KKO", &content, &wide, &ends, &data, &first, &count, &options_object)) {
+    if (!PyArg_ParseTuple(args, "ipy*y*KKOO", &content, &wide, &ends, &data, &first, &count, &options_object,
+                          &timeout)) {
         return NULL;
     }
-    bool given = options_object != Py_None,
-         done = queue_begins(self) && (!given || options_parsed(options_object, options));
+    bool given = options_object != Py_None, done = parse_timeout(timeout, &until) && queue_begins(self) &&
+                                                   (!given || options_parsed(options_object, options));
     bodies b = {.data = data.buf, .ends = ends.buf, .wide = wide};
     uint64_t total = 0;
     done = done && bodies_fit(&b, &ends, &data, first, count) && (!given || options_fit(options, count));
-    if (done && !put_bodies(self, (uint8_t)content, &b, given ? options : NULL, first, count, &total)) {
+    if (done && !put_bodies(self, (uint8_t)content, &b, given ? options : NULL, first, count, until, &total)) {
         queue_tell_accepted(total);
         done = false;
     }

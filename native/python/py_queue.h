@@ -152,7 +152,10 @@ shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out,
 /* Sets `accepted` of the exception that is set: how many of the call's messages are in. In C: a signal handler that ran
  * in Python code would raise an exception without it. */
 void queue_tell_accepted(unsigned long long accepted);
+/* What get does when nothing is there at once: waits without the interpreter lock, and runs signal handlers. */
+shmq_status queue_get_later(py_queue *self, shmq_getting *g, uint64_t until_ns, shmq_delivery *d);
 PyObject *queue_browse_columns(PyObject *o, PyObject *args);
+PyObject *queue_get_columns(PyObject *o, PyObject *args);
 PyObject *queue_put_column(PyObject *o, PyObject *args);
 extern PyMethodDef queue_manage_methods[], queue_browse_methods[], queue_claim_methods[], broker_functions[],
     receive_any_functions[], delivery_functions[], drop_functions[], header_functions[], header_writer_functions[];

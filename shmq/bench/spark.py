@@ -135,7 +135,7 @@ def _measured(
 
 
 def _all_columns() -> dict[str, str]:
-    from shmq.spark.row import FIELDS
+    from shmq.engine.arrow.row import FIELDS
 
     return {"columns": ",".join(field.name for field in FIELDS)}
 

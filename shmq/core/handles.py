@@ -35,6 +35,7 @@ __all__ = [
     "expires_ns_of",
     "failed_of",
     "flows",
+    "get_columns",
     "head_of",
     "hurry_rows",
     "id_of",
@@ -73,6 +74,7 @@ claim_entries: Final = QueueHandle._claim
 counters_of: Final = QueueHandle._counters
 users_of: Final = QueueHandle._waiters
 delete_at_once: Final = QueueHandle._delete
+get_columns: Final = QueueHandle._get_columns
 directory_entry: Final = QueueHandle._identity
 discard_below: Final = QueueHandle._discard_below
 ends_of: Final = QueueHandle._ends

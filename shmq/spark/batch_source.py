@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from shmq.engine.arrow.row import FIELDS, batches
 from shmq.engine.claims.claim import bounds_of, clock_offset_of, identity_of, levels_of
 from shmq.engine.message.selection import entry_selection
-from shmq.spark.column_batches import column_batches, has_columns
+from shmq.spark.column_batches import column_batches
 from shmq.spark.entry_range import EntryRange, entries_of, split
 from shmq.spark.named_queue import named_broker, named_queue
 from shmq.spark.options import SourceOptions
 from shmq.spark.publication import finish_decided
-from shmq.spark.row import FIELDS, batches
 
 if TYPE_CHECKING:
     from typing import Any
@@ -63,7 +63,7 @@ class BatchSource:
             return
         fails = self._options.fail_on_data_loss
         with named_broker(self._options.path, self._options.key_file) as broker:
-            if self._options.selector is None and has_columns(self._columns):
+            if self._options.selector is None:
                 yield from column_batches(broker, partition, self._columns, fails)
                 return
             offset_ns = clock_offset_of(broker)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shmq.engine.claims.staging import Bodies
+from shmq.engine.arrow.bodies import Bodies
+from shmq.engine.arrow.outgoing import Outgoing, bodies_of, outgoing
 from shmq.spark.named_queue import named_broker
 from shmq.spark.options import SinkOptions
-from shmq.spark.outgoing import Outgoing, bodies_of, outgoing
 from shmq.spark.publication import Publication
 from shmq.spark.stage import Stage, StageWriter
 

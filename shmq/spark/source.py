@@ -23,13 +23,13 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from shmq.engine.arrow.outgoing import check_columns
+from shmq.engine.arrow.row import check_schema, ddl
 from shmq.errors import ShmqError
 from shmq.spark.named_queue import check_target
 from shmq.spark.options import SinkOptions, SourceOptions
-from shmq.spark.outgoing import check_columns
 from shmq.spark.placement import batch_sink, batch_source, stream_sink, stream_source
 from shmq.spark.pushdown import Pushdown
-from shmq.spark.row import check_schema, ddl
 from shmq.spark.stream_source import Limit
 
 if TYPE_CHECKING:

@@ -12,14 +12,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shmq.engine.arrow.bodies import Bodies
 from shmq.engine.claims.claim import identity_of
-from shmq.engine.claims.staging import Bodies, put_staged, put_staged_bodies
+from shmq.engine.claims.staging import put_staged
 from shmq.errors import Full, NotFound
 
 if TYPE_CHECKING:
+    from shmq.engine.arrow.outgoing import Outgoing
     from shmq.engine.broker.broker import Broker
     from shmq.engine.queue.queue import Queue
-    from shmq.spark.outgoing import Outgoing
 
 __all__ = ["Stage", "StageWriter", "drop", "is_stage_of"]
 
@@ -89,14 +90,9 @@ class StageWriter:
             if self._queue is None:
                 self._queue = self._new()
             try:
-                if isinstance(row, Bodies):
-                    self._timed = self._timed or (row.options is not None and row.options.timed)
-                    put_staged_bodies(self._queue, self._target, row)
-                    self._count += row.count
-                else:
-                    put_staged(self._queue, self._target, row.body, row.options, row.content_type)
-                    self._count += 1
-                    self._timed = self._timed or "ttl" in row.options or "delay" in row.options
+                self._timed = self._timed or row.timed
+                put_staged(self._queue, self._target, row)
+                self._count += row.count if isinstance(row, Bodies) else 1
                 return
             except Full as full:
                 self._count += full.accepted

@@ -11,13 +11,12 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from shmq.engine.claims.claim import clock_offset_of
-from shmq.spark.column_batches import column_batches, has_columns
+from shmq.engine.arrow.row import FIELDS
+from shmq.spark.column_batches import column_batches
 from shmq.spark.entry_range import EntryRange, entries_of
 from shmq.spark.named_queue import named_broker
 from shmq.spark.offset import Offset, Reached
 from shmq.spark.options import SourceOptions
-from shmq.spark.row import FIELDS, batches
 from shmq.spark.subscription import Subscription, claims_name
 
 if TYPE_CHECKING:
@@ -210,13 +209,10 @@ class StreamSource:
         if partition is None:
             return
         with named_broker(self._options.path, self._options.key_file) as broker:
-            if has_columns(self._columns):
-                yield from column_batches(broker, partition, self._columns, self._options.fail_on_data_loss)
-                return
-            yield from batches(self.entries(broker, partition), partition.queue, self._columns, clock_offset_of(broker))
+            yield from column_batches(broker, partition, self._columns, self._options.fail_on_data_loss)
 
     def entries(self, broker: Broker, partition: EntryRange) -> Iterator[Browsed]:
-        """What read() makes batches of. Raises DataLost behind the last one, if some are missing."""
+        """The rows that read() makes batches of, for whoever has no pyarrow. Raises DataLost as read()."""
         return entries_of(broker, partition, self._options.fail_on_data_loss)
 
 

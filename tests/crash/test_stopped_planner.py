@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import shmq
+from shmq.engine.arrow.outgoing import Outgoing
 from shmq.spark.options import SinkOptions, SourceOptions
-from shmq.spark.outgoing import Outgoing
 from shmq.spark.sink import StreamSink
 from shmq.spark.stream_source import Limit, StreamSource
 from tests.support.offspring import Offspring, Say, family

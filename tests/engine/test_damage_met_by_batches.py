@@ -38,6 +38,7 @@ def by_a_consumer(queue: shmq.Queue[Any]) -> list[bytes]:
 
 TAKES: dict[str, Callable[[shmq.Queue[Any]], list[bytes]]] = {
     "get_many": lambda queue: queue.get_many(100, timeout=0),
+    "get_arrow": lambda queue: queue.get_arrow(100, timeout=0).read_all().column("body").to_pylist(),
     "receive_many": lambda queue: acked(queue.receive_many(100, timeout=0)),
     "consumer": by_a_consumer,
     "consumer of several": by_a_consumer_of_several,

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import types
 
-HEAVY = ["click", "lmdb", "numpy", "psutil", "rich"]
+HEAVY = ["click", "lmdb", "numpy", "psutil", "pyarrow", "rich"]
 
 
 def run(program: str, environment: dict[str, str] | None = None) -> str:

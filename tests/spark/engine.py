@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import shmq
+from shmq.engine.arrow.outgoing import Outgoing
 from shmq.spark.options import SinkOptions, SourceOptions
-from shmq.spark.outgoing import Outgoing
 from shmq.spark.sink import StreamSink
 from shmq.spark.stream_source import Limit, StreamSource
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import shmq
+from shmq.engine.arrow.outgoing import Outgoing
 from shmq.spark.batch_source import BatchSource
 from shmq.spark.options import SinkOptions, SourceOptions
-from shmq.spark.outgoing import Outgoing
 from shmq.spark.sink import BatchSink
 from shmq.spark.stream_source import Limit, StreamSource
 from shmq.spark.subscription import claims_name

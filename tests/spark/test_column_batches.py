@@ -11,12 +11,12 @@ import pytest
 import shmq
 from shmq.codec import Codec
 from shmq.core.queue import head_columns
+from shmq.engine.arrow.outgoing import bodies_of, outgoing
+from shmq.engine.arrow.row import FIELDS, batches
 from shmq.engine.claims.claim import bounds_of, clock_offset_of, identity_of, levels_of
 from shmq.spark.column_batches import column_batches
 from shmq.spark.data_lost import DataLost
 from shmq.spark.entry_range import EntryRange, entries_of
-from shmq.spark.outgoing import bodies_of, outgoing
-from shmq.spark.row import FIELDS, batches
 from shmq.spark.stage import StageWriter
 from tests.spark.heads import any_headers, in_columns
 

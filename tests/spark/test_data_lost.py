@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import shmq
+from shmq.engine.arrow.outgoing import Outgoing
 from shmq.spark.data_lost import DataLost
 from shmq.spark.options import SinkOptions, SourceOptions
-from shmq.spark.outgoing import Outgoing
 from shmq.spark.publication import Publication, undecided
 from shmq.spark.sink import StreamSink
 from shmq.spark.stage import StageWriter

@@ -9,8 +9,8 @@ import pytest
 
 import shmq
 from shmq.core.queue import head_columns
+from shmq.engine.arrow.head_columns import heads_as_columns, heads_by_python
 from shmq.headers import encode_headers
-from shmq.spark.head_columns import heads_as_columns, heads_by_python
 from tests.spark.heads import any_headers, in_columns
 
 pytestmark = pytest.mark.usefixtures("with_spark")  # for its pyarrow

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import shmq
+from shmq.engine.arrow.outgoing import check_columns
 from shmq.spark.named_queue import check_target
 from shmq.spark.options import SinkOptions, SourceOptions
-from shmq.spark.outgoing import check_columns
 from shmq.spark.placement import batch_sink, batch_source, stream_sink, stream_source
 
 ALL = ("body",)

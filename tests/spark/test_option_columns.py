@@ -11,11 +11,11 @@ import pytest
 
 import shmq
 from shmq.core.queue import Browsed, column_heads, encode_extras
+from shmq.engine.arrow.option_columns import options_of
+from shmq.engine.arrow.outgoing import bodies_of, outgoing
 from shmq.engine.claims.claim import entries_between, levels_of
 from shmq.headers import Header
 from shmq.options.message import check_put_options
-from shmq.spark.option_columns import options_of
-from shmq.spark.outgoing import bodies_of, outgoing
 from shmq.spark.stage import Stage, StageWriter
 from tests.spark.heads import any_header
 
@@ -202,10 +202,10 @@ def test_columns_that_do_not_fit_each_other_are_refused(broker_dir: Path) -> Non
     with shmq.open(broker_dir, memory="16MiB") as broker:
         queue = broker.queue("results")
         good = (b"\0", b"\4", b"\xff" * 8, b"\0" * 8, b"")
-        queue._put_column(0, False, b"\0" * 8, b"", 0, 1, good)
+        queue._put_column(0, False, b"\0" * 8, b"", 0, 1, good, 0)
         for n, unfit in enumerate((b"", b"\x0a", b"\0", b"\0\0\0\0\1\0\0\0")):
             with pytest.raises(ValueError, match="do not match"):
-                queue._put_column(0, False, b"\0" * 8, b"", 0, 1, (*good[:n], unfit, *good[n + 1 :]))  # type: ignore[arg-type]
+                queue._put_column(0, False, b"\0" * 8, b"", 0, 1, (*good[:n], unfit, *good[n + 1 :]), 0)  # type: ignore[arg-type]
         with pytest.raises(TypeError):
-            queue._put_column(0, False, b"\0" * 8, b"", 0, 1, b"")  # type: ignore[arg-type]
+            queue._put_column(0, False, b"\0" * 8, b"", 0, 1, b"", 0)  # type: ignore[arg-type]
         assert queue.qsize() == 1

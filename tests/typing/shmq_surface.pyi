@@ -15,8 +15,10 @@ from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, overload
 
 from numpy.typing import DTypeLike, NDArray
+from pyarrow import RecordBatchReader
 
 from shmq.death import DeathReason
+from shmq.engine.arrow.plain_columns import ArrowStream
 from shmq.errors import (
     BrokerError as BrokerError, BrokerNotFound as BrokerNotFound, Closed as Closed,
     ConsumerRefused as ConsumerRefused, CorruptionError as CorruptionError, DecodeError as DecodeError,
@@ -182,10 +184,16 @@ class Queue(Generic[T]):
     def loan_array(self, shape: int | tuple[int, ...], dtype: DTypeLike, *, timeout: float | None = None,
                    **options: Unpack[PutOptions]) -> Loan: ...
 
+    def put_arrow(self, batches: ArrowStream, *, timeout: float | None = None) -> int: ...
+    # each row a message, of pyarrow, pandas, polars, DuckDB; how many; every error says in `accepted` how many are in
+
     # take for good
     def get(self, *, timeout: float | None = None) -> T: ...                       # Empty, ShutDown
     def get_many(self, limit: int, *, timeout: float | None = None) -> list[T]: ...
     # waits for the first, then takes what is there; [] after the timeout; ShutDown
+    def get_arrow(self, limit: int, *, timeout: float | None = None,
+                  columns: Sequence[str] | None = None) -> RecordBatchReader: ...
+    # as get_many(), as an Arrow stream; taken when the call returns
 
     # take on loan, settle later
     def receive(self, *, timeout: float | None = None) -> Message[T]: ...          # Empty, ShutDown
@@ -206,6 +214,9 @@ class Queue(Generic[T]):
         selector: str | None = None,
     ) -> Iterator[Message[T]]: ...
     # takes nothing, counts nothing; what was yielded stays readable; settling it: SettlementError
+    def browse_arrow(self, *, selector: str | None = None,
+                     columns: Sequence[str] | None = None) -> RecordBatchReader: ...
+    # what is there now, as an Arrow stream
     def qsize(self) -> int: ...                            # ready to be received now; there is no len(), see section 6
     def statistics(self) -> QueueStatistics: ...
     def join(self, *, timeout: float | None = None) -> None: ...   # until nothing is ready, delayed or unsettled; Timeout

@@ -22,7 +22,7 @@ SETTINGS = """
 strict = True
 [mypy-pyarrow.*]
 ignore_missing_imports = True
-[mypy-deltalake.*,pyiceberg.*,pyspark.*]
+[mypy-deltalake.*,duckdb.*,polars.*,pyiceberg.*,pyspark.*]
 follow_imports = skip
 ignore_missing_imports = True
 """

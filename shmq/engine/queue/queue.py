@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, check_decodable, decode, encode
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
     from numpy.typing import DTypeLike
+    from pyarrow import RecordBatchReader
 
+    from shmq.engine.arrow.plain_columns import ArrowStream
     from shmq.engine.broker.broker import Broker
     from shmq.engine.membership.membership import Membership
     from shmq.options import PutOptions, PutSettings
@@ -268,6 +270,56 @@ class Queue(QueueManagement, Generic[T]):
             view[: len(prefix)] = prefix
         return Loan(self, buffer, ARRAY, timeout, encode_extras(settings), (len(prefix), kind, sizes))
 
+    def put_arrow(self, batches: ArrowStream, *, timeout: float | None = None) -> int:
+        """Put each row of an Arrow stream as a message, in order; how many.
+
+        batches: a table, reader or batch of pyarrow, a frame of pandas or polars, a relation of DuckDB, or several of
+            them in an iterable. Its columns are `body` (binary, or text), and, if there are such, `headers` (a map of
+            texts), `priority`, `group`, `ttl`, `delay` (seconds) and `content_type`; NULL: not given.
+        timeout: seconds to wait for room; None waits for ever, 0 does not wait.
+        Raises ModuleNotFoundError without pyarrow; TypeError for what is no stream, ValueError for an unfit column or
+        row, and otherwise as put_many(). `accepted` of the error says how many are in; they stay. If this process dies
+        meanwhile, a first part of the rows is in.
+
+        Example:
+            >>> import pyarrow
+            >>> queue.put_arrow(pyarrow.table({"body": ["a", "b"], "ttl": [60, None]}))
+            2
+            >>> queue.get_many(2)
+            ['a', 'b']
+        """
+        from shmq.engine.arrow.streams import put_stream  # here: most programs need neither numpy nor pyarrow
+
+        return put_stream(self, self._put_settings, batches, check_timeout(timeout))
+
+    # ---- take --------------------------------------------------------------------------------------------------
+
+    def get_arrow(
+        self, limit: int, *, timeout: float | None = None, columns: Sequence[str] | None = None
+    ) -> RecordBatchReader:
+        """Wait for the first message, then take what is there for good, at most `limit`, as an Arrow stream.
+
+        limit: 1 or more.
+        timeout: seconds to wait for the first one; None waits for ever, 0 does not wait. After it the stream has no
+            rows.
+        columns: some of queue, position, message_id, enqueued_at, priority, group, delivery_count, content_type,
+            headers, body and death, in this order; None: all but death. Bodies are bytes as they lie in the queue.
+        Raises ModuleNotFoundError without pyarrow, ValueError for an unfit limit or column, and otherwise as
+        get_many(), but no DecodeError. The messages are taken when the call returns, whether the stream is read or
+        not. If this process dies before, those that it has taken are gone.
+
+        Example:
+            >>> queue.put_many(["a", "b", "c"])
+            >>> queue.get_arrow(2, columns=["position", "body"]).read_all().to_pylist()
+            [{'position': 0, 'body': b'a'}, {'position': 1, 'body': b'b'}]
+            >>> queue.qsize()
+            1
+        """
+        from shmq.engine.arrow.streams import taken
+
+        check_limit(limit)
+        return taken(self, limit, check_timeout(timeout), columns)
+
     # ---- borrow ------------------------------------------------------------------------------------------------
 
     def receive(self, *, timeout: float | None = None) -> Message[T]:
@@ -377,6 +429,28 @@ class Queue(QueueManagement, Generic[T]):
             raise ValueError(f'start={start!r}: "first", "next" or a position from 0 on is expected')
         found = self._browsed(places, None if follow else ends)  # without follow newcomers are not waited for
         return found if selects is None else filter(selects, found)
+
+    def browse_arrow(self, *, selector: str | None = None, columns: Sequence[str] | None = None) -> RecordBatchReader:
+        """The messages that are there now, in order, as an Arrow stream, without taking any. Counts nothing.
+
+        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
+        columns: as for get_arrow().
+        Raises ModuleNotFoundError without pyarrow, ValueError for an unfit column, SelectorError for a malformed
+        selector, NotFound, Closed. The stream looks as it is read, batch by batch: what others take meanwhile may be
+        missing, what is put later is not there, and no message comes twice.
+
+        Example:
+            >>> queue.put_many([{"id": 7}, {"id": 8}])
+            >>> queue.browse_arrow(columns=["content_type", "body"]).read_all().to_pylist()[0]
+            {'content_type': 'application/json', 'body': b'{"id":7}'}
+            >>> queue.qsize()
+            2
+        """
+        from shmq.engine.arrow.streams import looked_at
+
+        self._is_ready()  # or raises: deleted, closed
+        do_upkeep(self._membership)
+        return looked_at(self, selector, columns)
 
     def _browsed(self, places: list[int], ends: tuple[int, ...] | None) -> Iterator[Message[T]]:
         """places: where to go on, by level, the most important first; ends: where to stop; None: nowhere."""

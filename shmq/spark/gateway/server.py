@@ -17,6 +17,8 @@ from typing import Any
 import pyarrow
 import pyarrow.flight as flight
 
+from shmq.engine.arrow.outgoing import COLUMNS
+from shmq.engine.arrow.row import arrow_schema
 from shmq.spark.batch_source import BatchSource
 from shmq.spark.gateway.leased_session import LEASE, LeasedSession
 from shmq.spark.gateway.planner_session import PlannerSession
@@ -24,8 +26,6 @@ from shmq.spark.gateway.publisher_session import PublisherSession, act
 from shmq.spark.gateway.token import TokenCheck
 from shmq.spark.gateway.wire import PROTOCOL, dumps, loads, plain_error, plain_range, plain_staged, range_of
 from shmq.spark.options import SinkOptions, SourceOptions
-from shmq.spark.outgoing import COLUMNS
-from shmq.spark.row import arrow_schema
 from shmq.spark.sink import StreamSink
 from shmq.spark.stream_source import StreamSource
 

@@ -16,9 +16,9 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from shmq.engine.arrow.row import BY_NAME, FIELDS, ddl
 from shmq.engine.claims.claim import identity_of
 from shmq.errors import NotFound
-from shmq.spark.row import BY_NAME, FIELDS, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -61,7 +61,7 @@ def narrowed(entries: DataFrame, columns: Sequence[str] | None = None) -> DataFr
 
 
 def _death_type() -> str:
-    from shmq.spark.row import BY_NAME
+    from shmq.engine.arrow.row import BY_NAME
 
     return BY_NAME[0].type
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from shmq.core.queue import head_columns
+from shmq.engine.arrow.row import header_text
 from shmq.headers import decode_headers
-from shmq.spark.row import header_text
 
 if TYPE_CHECKING:
     import pyarrow

@@ -9,7 +9,7 @@ import numpy as np
 
 from shmq.codec import CONTENT_TYPES, NAMED
 from shmq.core.queue import column_heads
-from shmq.engine.claims.staging import RowOptions
+from shmq.engine.arrow.bodies import RowOptions
 from shmq.headers import MAX_USER_BYTES
 from shmq.options.message import DEFAULT_PRIORITY
 from shmq.options.value import FOREVER

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from shmq.codec import OCTETS, TEXT
-from shmq.engine.claims.staging import Bodies
-from shmq.spark.option_columns import options_of
+from shmq.engine.arrow.bodies import Bodies
+from shmq.engine.arrow.option_columns import options_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -33,6 +33,11 @@ class Outgoing(NamedTuple):
     body: bytes | str
     options: Mapping[str, Any]
     content_type: str | None
+
+    @property
+    def timed(self) -> bool:
+        """Has it a ttl or a delay?"""
+        return "ttl" in self.options or "delay" in self.options
 
 
 def check_columns(types: Mapping[str, str]) -> None:

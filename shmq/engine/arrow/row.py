@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from shmq.codec import content_type_of
@@ -33,6 +34,7 @@ __all__ = [
     "batches",
     "check_schema",
     "ddl",
+    "deaths_of",
     "header_text",
 ]
 
@@ -77,9 +79,14 @@ def _headers(entry: _Entry) -> list[tuple[str, str]]:
     return [(name, header_text(value)) for name, value in entry.head.user.items()]
 
 
-def _death(entry: _Entry) -> dict[str, object] | None:
-    found = entry.head.death
+def _death_of(head: HeaderBlock) -> dict[str, object] | None:
+    found = head.death
     return None if found is None else {**asdict(found), "at": int(found.at * 1e6)}
+
+
+def deaths_of(ends: bytes, heads: bytes) -> list[dict[str, object] | None]:
+    """The column `death` of heads that lie one behind the other; see heads_as_columns()."""
+    return [_death_of(decode_headers(heads[begin:end])) for begin, end in pairwise(memoryview(ends).cast("i"))]
 
 
 FIELDS: Final = (
@@ -95,7 +102,7 @@ FIELDS: Final = (
     Field("body", "binary", lambda e: e.seen[9]),
 )
 _DEATH: Final = "struct<queue:string,reason:string,error:string,at:timestamp,pids:array<bigint>,signal:int>"
-BY_NAME: Final = (Field("death", _DEATH, _death),)  # read only if they are named
+BY_NAME: Final = (Field("death", _DEATH, lambda e: _death_of(e.head)),)  # read only if they are named
 
 
 def fields_of(names: Sequence[str]) -> list[Field]:
