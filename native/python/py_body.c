@@ -4,7 +4,7 @@
 /* A checked copy; NULL without an exception: the checksum does not fit. */
 static PyObject *body_copy(const py_message *self) {
     bool intact = true;
-    py_queue plain = {.q = self->q, .codec_kind = CODEC_BYTES};
+    py_queue plain = {.owner = self->consumer->owner, .q = self->q, .codec_kind = CODEC_BYTES};
     PyObject *body = delivery_body(&plain, &self->d, &intact);
     if (!intact) {
         Py_CLEAR(body);
@@ -38,7 +38,9 @@ static bool load(py_message *self) {
 /* Before a settlement: keeps a body that was not read yet, so that it can be read afterwards. A body in a slot was
  * copied when the message came. Damage is told to the reader of the body later, and does not stop the settlement. */
 void message_keep_body(py_message *self) {
-    if (SHMQ_UNLIKELY(!self->copied && !self->has_body) && !load(self)) {
+    if (self->has_body) {
+        Py_CLEAR(self->view); /* the block stays for views that the user has, not for the message */
+    } else if (SHMQ_UNLIKELY(!self->copied) && !load(self)) {
         PyErr_Clear();
     }
 }

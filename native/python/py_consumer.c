@@ -20,6 +20,9 @@ bool consumer_has_credit(py_consumer *whole) {
     if (whole->prefetch == 0 || whole->lent + whole->takers < whole->prefetch) {
         return true;
     }
+    if (shmq_member_is_closed(whole->q->m)) {
+        return true; /* whoever takes hears that */
+    }
     uint32_t ours = 0; /* messages that others took from it give their credit back */
     for (const py_message *m = whole->first; m != NULL; m = m->next) {
         ours += shmq_own_word(m->q, &m->d) != 0;
@@ -89,7 +92,7 @@ static PyObject *consumer_give_back(PyObject *o, PyObject *loop) {
     }
     bool done = messages_go_back(all, count);
     for (uint32_t i = 0; i < count; i++) {
-        message_let_go(all[i]);
+        message_went_back(all[i]);
     }
     PyMem_Free(all);
     return done ? Py_NewRef(Py_None) : PyErr_NoMemory();
@@ -103,7 +106,7 @@ static PyObject *consumer_forget(PyObject *o, PyObject *unused) {
         next = m->next;
         if (m->consumer == self || self->several) {
             message_unlink(m);
-            message_let_go(m);
+            message_went_back(m);
         }
     }
     Py_RETURN_NONE;

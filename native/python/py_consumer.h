@@ -86,6 +86,8 @@ py_message *message_new(py_consumer *consumer, const shmq_delivery *d, const uns
 void message_unlink(py_message *self);
 /* After that: the message keeps neither its consumer nor its queue's memory. */
 void message_let_go(py_message *self);
+/* The same of one that is not settled, but in its place again or another process's: its body has gone with it. */
+void message_went_back(py_message *self);
 /* Before a settlement: keeps a body that was not read yet, so that it can be read afterwards. */
 void message_keep_body(py_message *self);
 /* Methods and properties of a message that concern its body. */

@@ -69,6 +69,15 @@ static shmq_status usable(const py_delivery *self) {
     return shmq_member_forked(m) || self->serial != m->serial ? SHMQ_SETTLED : SHMQ_OK;
 }
 
+/* The same for what only reads: a forked child may. False with an exception set. */
+static bool readable(const py_delivery *self) {
+    if (SHMQ_UNLIKELY(shmq_member_is_closed(self->q->m))) {
+        queue_raise(self->queue, SHMQ_CLOSED);
+        return false;
+    }
+    return true;
+}
+
 static void delivery_dealloc(PyObject *o) {
     py_delivery *self = (py_delivery *)o;
     /* After a signal between take and lend, or within a settlement, only this object knows of the entry. */
@@ -213,7 +222,8 @@ static PyObject *delivery_lock(PyObject *o, PyObject *unused) {
 static PyObject *delivery_headers(PyObject *o, PyObject *unused) {
     py_delivery *self = (py_delivery *)o;
     (void)unused;
-    PyObject *headers = PyBytes_FromStringAndSize((const char *)self->d.headers, self->d.headers_len);
+    const char *bytes = (const char *)self->d.headers;
+    PyObject *headers = readable(self) ? PyBytes_FromStringAndSize(bytes, self->d.headers_len) : NULL;
     if (headers != NULL && self->d.headers_len != 0 && !self->over && shmq_own_word(self->q, &self->d) == 0) {
         Py_DECREF(headers); /* the queue was deleted meanwhile: the headers are another message's */
         shmq_status status = usable(self);
@@ -230,7 +240,7 @@ static PyObject *delivery_bytes(PyObject *o, PyObject *unused) {
     (void)unused;
     plain.codec_kind = CODEC_BYTES;
     plain.q = self->q;
-    PyObject *body = delivery_body(&plain, &self->d, &intact);
+    PyObject *body = readable(self) ? delivery_body(&plain, &self->d, &intact) : NULL;
     if (body != NULL && !intact) {
         Py_DECREF(body);
         Py_RETURN_FALSE;
@@ -242,16 +252,19 @@ static PyObject *delivery_intact(PyObject *o, PyObject *unused) {
     py_delivery *self = (py_delivery *)o;
     bool intact;
     (void)unused;
-    Py_BEGIN_ALLOW_THREADS
+    if (!readable(self)) {
+        return NULL;
+    }
+    BEGIN_WAIT(self->queue)
     intact = shmq_delivery_intact(self->q, &self->d);
-    Py_END_ALLOW_THREADS
+    END_WAIT(self->queue)
     return PyBool_FromLong(intact);
 }
 
 static PyObject *delivery_ours(PyObject *o, PyObject *unused) {
     py_delivery *self = (py_delivery *)o;
     (void)unused;
-    return PyBool_FromLong(!self->over && shmq_own_word(self->q, &self->d) != 0);
+    return PyBool_FromLong(!self->over && !shmq_member_is_closed(self->q->m) && shmq_own_word(self->q, &self->d) != 0);
 }
 
 PyObject *body_view(shmq_py_member *owner, shmq_queue *q, const shmq_delivery *d) {
@@ -346,13 +359,13 @@ static PyObject *delivery_why_dead(PyObject *o, void *unused) {
     static const char *const reasons[] = {NULL, "expired", "max_deaths", "max_deliveries"};
     py_delivery *self = (py_delivery *)o;
     (void)unused;
-    return Py_BuildValue("z", reasons[shmq_why_dead(self->q, &self->d)]);
+    return readable(self) ? Py_BuildValue("z", reasons[shmq_why_dead(self->q, &self->d)]) : NULL;
 }
 
 static PyObject *delivery_is_last(PyObject *o, void *unused) {
     py_delivery *self = (py_delivery *)o;
     (void)unused;
-    return PyBool_FromLong(shmq_is_last_attempt(self->q, &self->d));
+    return readable(self) ? PyBool_FromLong(shmq_is_last_attempt(self->q, &self->d)) : NULL;
 }
 
 static PyGetSetDef delivery_answers[] = {

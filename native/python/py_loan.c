@@ -21,6 +21,7 @@ typedef struct py_loan {
     int state;
     int exports;
     bool pinned;
+    bool viewed; /* it counts as a view: the mapping stays */
     uint32_t pin;
     uint64_t pinned_bytes;
 } py_loan;
@@ -76,7 +77,20 @@ PyObject *loan_new(py_queue *self, PyObject *headers, uint64_t bytes, uint64_t u
     }
     shmq_pinned_count(loan->q->m, (int64_t)total);
     shmq_py_view_added(loan->owner);
+    loan->viewed = true;
     return (PyObject *)loan;
+}
+
+/* Nobody writes or reads in it any more, now or when the last export goes. */
+static void end_view(py_loan *self) {
+    if (self->viewed && self->exports == 0 && self->state != LOAN_OPEN && ours(self)) {
+        self->viewed = false;
+        if (self->pinned) {
+            self->pinned = false;
+            shmq_block_unpin(self->q->m, self->pin, self->pinned_bytes);
+        }
+        shmq_py_view_gone(self->owner);
+    }
 }
 
 static void give_up(py_loan *self) {
@@ -95,6 +109,7 @@ static PyObject *loan_abandon(PyObject *o, PyObject *unused) {
         return NULL;
     }
     give_up(self);
+    end_view(self);
     Py_RETURN_NONE;
 }
 
@@ -164,6 +179,7 @@ static PyObject *loan_commit(PyObject *o, PyObject *args) {
     }
     self->state = LOAN_COMMITTED;
     shmq_pinned_count(self->q->m, -(int64_t)self->pinned_bytes);
+    end_view(self);
     return PyLong_FromUnsignedLongLong(out.message_id);
 }
 
@@ -184,6 +200,7 @@ static int loan_getbuffer(PyObject *o, Py_buffer *buffer, int flags) {
 static void loan_releasebuffer(PyObject *o, Py_buffer *buffer) {
     (void)buffer;
     ((py_loan *)o)->exports--;
+    end_view((py_loan *)o);
 }
 
 static void loan_dealloc(PyObject *o) {
@@ -191,12 +208,7 @@ static void loan_dealloc(PyObject *o) {
     PyTypeObject *type = Py_TYPE(o);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     give_up(self);
-    if (self->pinned && ours(self)) {
-        shmq_block_unpin(self->q->m, self->pin, self->pinned_bytes);
-    }
-    if (ours(self)) {
-        shmq_py_view_gone(self->owner);
-    }
+    end_view(self);
     shmq_queue_unbind(self->q);
     Py_CLEAR(self->queue);
     Py_CLEAR(self->owner);

@@ -83,10 +83,19 @@ void shmq_py_view_added(shmq_py_member *self) {
     self->views += 1;
 }
 
+/* What a closed member keeps open ends with it, or with the last of its views. */
+static void give_back(shmq_py_member *self) {
+    shmq_member *m = self->member;
+    if (shmq_member_is_closed(m) && !shmq_member_is_closing(m) && self->calls == 0 && self->views == 0) {
+        shmq_member_give_back(m); /* with the GIL: no call can begin in between */
+    }
+}
+
 void shmq_py_view_gone(shmq_py_member *self) {
     self->views -= self->views != 0;
     if (self->views == 0 && shmq_member_is_closing(self->member)) {
         (void)shmq_member_leave(self->member, false); /* the last view of a closed member is gone */
+        give_back(self);
     }
 }
 
@@ -130,16 +139,10 @@ static void member_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-static PyObject *member_close(PyObject *self, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"unmap", NULL};
-    int unmap;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "p:close", names, &unmap)) {
-        return NULL;
-    }
+static PyObject *member_close(PyObject *self, PyObject *nothing) {
+    (void)nothing;
     shmq_status status = end_membership(as_member(self));
-    if (unmap && as_member(self)->calls == 0 && as_member(self)->views == 0) {
-        (void)shmq_member_leave(as_member(self)->member, true); /* with the GIL: no call can begin in between */
-    }
+    give_back(as_member(self));
     if (status != SHMQ_OK) {
         return shmq_py_raise(status);
     }
@@ -420,8 +423,8 @@ static PyMethodDef methods[] = {
      "encrypt_with(key)\n\nThe key of what goes to disk, of 32 bytes, if this member has none yet."},
     {"flow_into", member_flow_into, METH_O,
      "flow_into(directory)\n\nWhere messages of queues that flow lie on disk. Once, before the first queue."},
-    {"close", (PyCFunction)(void (*)(void))member_close, METH_VARARGS | METH_KEYWORDS,
-     "close(unmap)\n\nLeave: the row is given back, and the mapping too if `unmap`. Repeatable."},
+    {"close", member_close, METH_NOARGS,
+     "Leave: the row is given back; descriptors and memory, too, at the latest when the last view goes. Repeatable."},
     {"after_fork", member_after_fork, METH_NOARGS, "In a forked child: become a member of its own. Repeatable."},
     {"processes", member_processes, METH_NOARGS,
      "Rows in use: (row, generation, state, pid, start_time, pid_namespace, attached_ns, name, held, pinned_bytes, "

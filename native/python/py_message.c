@@ -34,6 +34,11 @@ void message_let_go(py_message *self) {
     Py_CLEAR(self->consumer);
 }
 
+void message_went_back(py_message *self) {
+    message_let_go(self);
+    Py_CLEAR(self->view);
+}
+
 py_message *message_new(py_consumer *consumer, const shmq_delivery *d, const unsigned char *copy) {
     allocfunc alloc = (allocfunc)PyType_GetSlot(consumer->message_type, Py_tp_alloc);
     py_message *self = (py_message *)alloc(consumer->message_type, 0);
@@ -271,7 +276,8 @@ static PyObject *message_is_held(PyObject *o, void *unused) {
 static PyObject *message_is_ours(PyObject *o, void *unused) {
     const py_message *self = (py_message *)o;
     (void)unused;
-    return PyBool_FromLong(self->link != NULL && shmq_own_word(self->q, &self->d) != 0);
+    bool held = self->link != NULL && !shmq_member_is_closed(self->q->m);
+    return PyBool_FromLong(held && shmq_own_word(self->q, &self->d) != 0);
 }
 
 /* ---- the type ---- */

@@ -139,9 +139,9 @@ static PyObject *body_object(const py_queue *self, const shmq_delivery *d) {
     }
     char *to = PyBytes_AsString(bytes);
     if (d->body_len > BIG_COPY) {
-        Py_BEGIN_ALLOW_THREADS
+        BEGIN_WAIT(self)
         memcpy(to, d->bytes, d->body_len);
-        Py_END_ALLOW_THREADS
+        END_WAIT(self)
     } else {
         memcpy(to, d->bytes, d->body_len);
     }
@@ -164,9 +164,9 @@ PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *inta
         copied.bytes = (unsigned char *)PyBytes_AsString(body);
     }
     if (d->body_len > BIG_COPY) {
-        Py_BEGIN_ALLOW_THREADS
+        BEGIN_WAIT(self)
         *intact = shmq_delivery_intact(self->q, &copied);
-        Py_END_ALLOW_THREADS
+        END_WAIT(self)
     } else {
         *intact = shmq_delivery_intact(self->q, &copied);
     }

@@ -254,7 +254,7 @@ shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out,
             }
             out[ready] = parcels[ready].out;
         }
-        if (ready > *done && shmq_is_open(self->q)) {
+        if (ready > *done && (status = shmq_queue_usable(self->q)) == SHMQ_OK && shmq_is_open(self->q)) {
             status = shmq_put_some(self->q, out + *done, ready - *done, &put);
             for (uint32_t i = *done; i < ready; i++) {
                 parcels[i].out = out[i];

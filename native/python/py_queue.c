@@ -19,6 +19,10 @@ bool queue_ready(py_queue *self) {
         }
     }
     shmq_member *m = self->q->m;
+    if (SHMQ_UNLIKELY(shmq_member_is_closed(m))) {
+        queue_raise(self, SHMQ_CLOSED); /* its memory may have been given back */
+        return false;
+    }
     if (SHMQ_LIKELY(!shmq_member_forked(m) && self->q->serial == m->serial)) {
         return true;
     }
@@ -92,9 +96,9 @@ static void let_go(py_queue *self) {
     shmq_queue *q = self->q;
     self->q = NULL;
     if (q != NULL) {
-        Py_BEGIN_ALLOW_THREADS
+        BEGIN_WAIT(self)
         shmq_queue_unbind(q);
-        Py_END_ALLOW_THREADS
+        END_WAIT(self)
     }
     Py_CLEAR(self->owner);
 }
@@ -122,14 +126,16 @@ static PyObject *queue_bind(PyObject *o, PyObject *args) {
         return NULL;
     }
     shmq_member *m = ((shmq_py_member *)member)->member;
-    if (m == NULL) {
+    if (m == NULL || shmq_member_is_closed(m)) {
         return queue_raise(self, SHMQ_CLOSED);
     }
     shmq_status status;
     do {
+        shmq_py_enter((shmq_py_member *)member);
         Py_BEGIN_ALLOW_THREADS
         status = shmq_queue_bind(m, index, incarnation, &q);
         Py_END_ALLOW_THREADS
+        shmq_py_leave((shmq_py_member *)member);
     } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
     if (status != SHMQ_OK) {
         return queue_raise(self, status);

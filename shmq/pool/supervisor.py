@@ -10,6 +10,7 @@ import itertools
 import logging
 import os
 import signal
+import threading
 import time
 from dataclasses import replace
 from multiprocessing.connection import wait
@@ -66,6 +67,7 @@ class Supervisor:
         self._stall_told = 0.0
         self._total = Total(job.queue)
         self._looking: Job | None = None  # the job, with a queue's handle that is for looks alone
+        self._waking = threading.RLock()  # reentrant: signal handlers wake, too
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_r, False)
         os.set_blocking(self._wake_w, False)
@@ -85,16 +87,22 @@ class Supervisor:
         self.stop()
 
     def _wake(self) -> None:
-        try:
-            os.write(self._wake_w, b"\0")
-        except OSError:
-            pass  # full: it is awake already
+        with self._waking:
+            try:
+                os.write(self._wake_w, b"\0")
+            except OSError:
+                pass  # full: it is awake already; closed: it has ended
+
+    def _close_wake(self) -> None:
+        with self._waking:  # a thread that wakes a run which has just ended must not write into another file
+            pair, self._wake_r, self._wake_w = (self._wake_r, self._wake_w), -1, -1
+            for descriptor in pair:
+                if descriptor >= 0:
+                    os.close(descriptor)
 
     def __del__(self) -> None:
-        # Not before: a thread that is about to wake a run which has just ended must not write into another file.
-        for descriptor in (getattr(self, "_wake_r", None), getattr(self, "_wake_w", None)):
-            if descriptor is not None:
-                os.close(descriptor)
+        if hasattr(self, "_wake_w"):
+            self._close_wake()
 
     def pids(self) -> list[int]:
         """Of the workers that are there now."""
@@ -116,6 +124,7 @@ class Supervisor:
     def close(self) -> None:
         """Ends whatever is left. Part of run()."""
         self._kill_all()
+        self._close_wake()
         if self._progress is not None:
             self._progress.close()
 

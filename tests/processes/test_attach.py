@@ -34,7 +34,7 @@ def broker(broker_dir: Path) -> Iterator[BrokerDirectory]:
     directory = BrokerDirectory(str(broker_dir))
     member = directory.open(memory=MEMORY)
     name = member.name
-    member.close(True)
+    member.close()
     yield directory
     segment.unlink(name)
 
@@ -42,7 +42,7 @@ def broker(broker_dir: Path) -> Iterator[BrokerDirectory]:
 def segment_of(broker: BrokerDirectory) -> Path:
     member = broker.open()
     path = Path("/dev/shm", member.name)
-    member.close(True)
+    member.close()
     return path
 
 
@@ -73,7 +73,7 @@ def check_clean(broker: BrokerDirectory) -> None:
         assert [row[PID] for row in member.processes()] == [os.getpid()]
         assert member.usage()["damage"] == 0
     finally:
-        member.close(True)
+        member.close()
 
 
 # ---- segments that are not what they should be ----------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_no_content_of_the_header_crashes_an_attach(broker: BrokerDirectory, see
             member = segment.attach(path.name, None)
         except (CorruptionError, VersionMismatch, OSError):
             continue
-        member.close(True)  # the same bytes by chance
+        member.close()  # the same bytes by chance
     overwrite(path, 0, good)
     check_clean(broker)
 
@@ -146,7 +146,7 @@ def test_no_content_of_the_tables_crashes_a_member(broker: BrokerDirectory, seed
                 member.processes()
                 member.usage()
                 member.valid()
-                member.close(True)
+                member.close()
             except (OSError, ValueError):
                 pass
 
@@ -210,12 +210,12 @@ def test_a_forked_child_is_a_member_of_its_own_after_the_first_look(broker: Brok
         assert (member.serial, member.closed) == (serial + 1, False)
         assert {entry[PID] for entry in member.processes()} == {os.getpid(), os.getppid()}
         assert not any(entry[DEAD] for entry in member.processes())
-        member.close(True)
+        member.close()
 
     assert exit_code(in_child(work)) == 0
     assert not member.forked
     assert [(entry[ROW], entry[DEAD]) for entry in member.processes()] == [(row, False)]
-    member.close(True)
+    member.close()
 
 
 def test_a_child_that_never_looks_leaves_its_parent_alone(broker: BrokerDirectory) -> None:
@@ -223,13 +223,13 @@ def test_a_child_that_never_looks_leaves_its_parent_alone(broker: BrokerDirector
     assert exit_code(in_child(lambda: None)) == 0
     watcher = broker.open()
     assert [entry[DEAD] for entry in watcher.processes()] == [False, False]
-    watcher.close(True)
-    member.close(True)
+    watcher.close()
+    member.close()
 
 
 def test_a_closed_membership_stays_closed_in_a_child(broker: BrokerDirectory) -> None:
     member = broker.open()
-    member.close(True)
+    member.close()
 
     def work() -> None:
         member.after_fork()
@@ -239,7 +239,7 @@ def test_a_closed_membership_stays_closed_in_a_child(broker: BrokerDirectory) ->
     assert exit_code(in_child(work)) == 0
     with pytest.raises(Closed):
         member.usage()
-    member.close(True)
+    member.close()
 
 
 def test_a_killed_member_is_dead_for_others_once_it_is_gone(broker: BrokerDirectory) -> None:
@@ -250,7 +250,7 @@ def test_a_killed_member_is_dead_for_others_once_it_is_gone(broker: BrokerDirect
         member = broker.open()
         os.write(attached, b"x")
         signal.pause()
-        member.close(True)
+        member.close()
 
     pid = in_child(work)
     assert os.read(ready, 1) == b"x"
@@ -260,7 +260,7 @@ def test_a_killed_member_is_dead_for_others_once_it_is_gone(broker: BrokerDirect
     assert {entry[PID]: entry[DEAD] for entry in watcher.processes()} == {os.getpid(): False, pid: True}
     os.close(ready)
     os.close(attached)
-    watcher.close(True)
+    watcher.close()
 
 
 def test_a_stopped_member_is_alive(broker: BrokerDirectory) -> None:
@@ -269,14 +269,14 @@ def test_a_stopped_member_is_alive(broker: BrokerDirectory) -> None:
     def work() -> None:
         member = broker.open()
         os.kill(os.getpid(), signal.SIGSTOP)
-        member.close(True)
+        member.close()
 
     pid = in_child(work)
     assert os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1])
     assert not any(entry[DEAD] for entry in watcher.processes())
     os.kill(pid, signal.SIGCONT)
     assert exit_code(pid) == 0
-    watcher.close(True)
+    watcher.close()
 
 
 def test_the_directory_deleted_by_another_process_is_noticed(broker: BrokerDirectory) -> None:
@@ -285,7 +285,7 @@ def test_the_directory_deleted_by_another_process_is_noticed(broker: BrokerDirec
     assert member.gone()
     with pytest.raises(BrokerNotFound):
         broker.open(create=False)
-    member.close(True)
+    member.close()
     assert member.name not in segment.list_segments()
 
 
@@ -318,7 +318,7 @@ def come_and_go(broker: BrokerDirectory, told: int, rounds: int) -> None:
     while rounds == 0 or done < rounds:
         member = broker.open(create=False)
         assert member.processes()
-        member.close(True)
+        member.close()
         os.write(told, b"x")
         done += 1
 
@@ -341,7 +341,7 @@ def test_a_storm_of_members_of_which_a_third_is_killed_leaves_a_clean_table(brok
     # Needs the reaper: what the dead left behind goes, the living stay.
     _native.reap(keeper)
     assert [entry[PID] for entry in keeper.processes()] == [os.getpid()]
-    keeper.close(True)
+    keeper.close()
     os.close(heard)
     os.close(told)
     check_clean(broker)
@@ -371,7 +371,7 @@ def test_processes_that_open_a_new_directory_at_once_meet_in_one_broker(broker_d
         os.read(gate, 1)  # until the test opens the gate for all of them
         member = directory.open(memory=MEMORY)
         os.write(told, member.name.encode().ljust(64))
-        member.close(True)
+        member.close()
 
     pids = [in_child(work) for _ in range(20)]
     os.close(opened)
@@ -400,7 +400,7 @@ def roomy_broker(broker_dir: Path, many_files: None) -> Iterator[BrokerDirectory
     """Each row's page takes 8 KiB of the budget, so a full table needs more than the smallest one."""
     directory = BrokerDirectory(str(broker_dir))
     member = directory.open(memory=4 * MEMORY)
-    member.close(True)
+    member.close()
     yield directory
     segment.unlink(member.name)
 
@@ -413,11 +413,11 @@ def test_the_table_is_full_at_its_limit_and_says_so(roomy_broker: BrokerDirector
     with pytest.raises(BrokerError, match="1024 members of at most 1024"):
         segment.attach(name, None)
     left = members.pop()
-    left.close(True)
+    left.close()
     members.append(segment.attach(name, None))
     assert members[-1].row == left.row
     for member in members:
-        member.close(True)
+        member.close()
     check_clean(roomy_broker)
 
 
@@ -453,4 +453,4 @@ def test_who_may_not_map_a_segment_is_told_the_limit_and_the_remedy(broker: Brok
         assert raised.value.errno == errno.ENOMEM
 
     assert exit_code(in_child(join_with_little)) == 0
-    broker.open().close(True)  # and nothing of it is left there
+    broker.open().close()  # and nothing of it is left there

@@ -87,7 +87,7 @@ def test_open_makes_a_private_directory_with_a_segment(directory: BrokerDirector
     assert header["path"] == str(broker_dir)
     assert header["memory"] == MEMORY
     assert header["patience_ns"] == 100_000_000
-    member.close(True)
+    member.close()
     assert member.closed
 
 
@@ -101,7 +101,7 @@ def test_a_group_shares_all_files_of_its_broker(directory: BrokerDirectory, brok
     for path in (broker_dir / "lock", broker_dir / "segment", Path("/dev/shm", member.name)):
         assert mode_of(path) == 0o660, path
         assert path.stat().st_gid == broker_dir.stat().st_gid
-    member.close(True)
+    member.close()
 
 
 def test_a_second_open_joins_the_same_segment(directory: BrokerDirectory) -> None:
@@ -110,12 +110,12 @@ def test_a_second_open_joins_the_same_segment(directory: BrokerDirectory) -> Non
     assert second.name == first.name
     assert second.row != first.row
     assert [row[0] for row in first.processes()] == [first.row, second.row]
-    second.close(True)
+    second.close()
     assert [row[0] for row in first.processes()] == [first.row]
-    first.close(True)
+    first.close()
     again = directory.open()
     assert again.name == first.name
-    again.close(True)
+    again.close()
 
 
 def test_an_existing_directory_keeps_its_mode(directory: BrokerDirectory, broker_dir: Path) -> None:
@@ -124,7 +124,7 @@ def test_an_existing_directory_keeps_its_mode(directory: BrokerDirectory, broker
     member = directory.open(memory=MEMORY)
     assert mode_of(broker_dir) == 0o755
     assert mode_of(f"/dev/shm/{member.name}") == 0o600
-    member.close(True)
+    member.close()
 
 
 def test_a_mode_that_is_given_changes_an_existing_directory_without_broker(
@@ -134,7 +134,7 @@ def test_a_mode_that_is_given_changes_an_existing_directory_without_broker(
     member = directory.open(memory=MEMORY, mode=0o770)
     assert mode_of(broker_dir) == 0o770
     assert mode_of(broker_dir / "lock") == 0o660
-    member.close(True)
+    member.close()
 
 
 def test_modes_that_a_broker_cannot_have_are_refused(directory: BrokerDirectory, broker_dir: Path) -> None:
@@ -163,8 +163,8 @@ def test_options_that_differ_are_refused_with_both_values(directory: BrokerDirec
         (option,) = options
         assert f"without {option}" in caught.value.remedy
     same = directory.open(memory=MEMORY + 200, patience=0.25, mode=0o700)
-    same.close(True)
-    member.close(True)
+    same.close()
+    member.close()
 
 
 def test_a_size_that_no_segment_can_have_makes_none(directory: BrokerDirectory, broker_dir: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_lost_segment_is_made_anew_and_logged(
     directory: BrokerDirectory, broker_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     lost = directory.open(memory=MEMORY, patience=0.3)
-    lost.close(True)
+    lost.close()
     segment.unlink(lost.name)
     with caplog.at_level(logging.WARNING, "shmq.broker"):
         member = directory.open(create=False)
@@ -187,21 +187,21 @@ def test_a_lost_segment_is_made_anew_and_logged(
     assert member.name == named(broker_dir)
     header = member.header()
     assert (header["memory"], header["patience_ns"]) == (MEMORY, 300_000_000)
-    member.close(True)
+    member.close()
 
 
 def test_a_segment_of_an_earlier_boot_is_replaced(
     directory: BrokerDirectory, broker_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     old = directory.open(memory=MEMORY)
-    old.close(True)
+    old.close()
     write_header(Path("/dev/shm", old.name), "boot_id", uuid4().bytes)
     with caplog.at_level(logging.WARNING, "shmq.broker"):
         member = directory.open()
     assert "boot" in caplog.text
     assert member.name != old.name
     assert not exists(old.name)
-    member.close(True)
+    member.close()
 
 
 def test_of_the_boot_the_segment_is_believed_and_not_the_record(directory: BrokerDirectory, broker_dir: Path) -> None:
@@ -209,8 +209,8 @@ def test_of_the_boot_the_segment_is_believed_and_not_the_record(directory: Broke
     alter(broker_dir, boot_id=str(uuid4()))
     second = directory.open()
     assert second.name == first.name
-    second.close(True)
-    first.close(True)
+    second.close()
+    first.close()
 
 
 @pytest.mark.parametrize(
@@ -232,18 +232,18 @@ def test_garbage_in_place_of_the_record_is_corruption(
 
 def test_a_record_that_names_another_file_is_corruption(directory: BrokerDirectory, broker_dir: Path) -> None:
     member = directory.open(memory=MEMORY)
-    member.close(True)
+    member.close()
     for name in ("../../etc/passwd", "sem.other", f"shmq-0-{uuid4().hex}"):
         alter(broker_dir, name=name)
         with pytest.raises(CorruptionError):
             directory.open()
     alter(broker_dir, name=member.name)
-    directory.open().close(True)
+    directory.open().close()
 
 
 def test_a_record_of_another_format_is_left_alone(directory: BrokerDirectory, broker_dir: Path) -> None:
     member = directory.open(memory=MEMORY)
-    member.close(True)
+    member.close()
     alter(broker_dir, format=99)
     content = (broker_dir / "segment").read_bytes()
     with pytest.raises(VersionMismatch, match="format"):
@@ -272,7 +272,7 @@ def test_another_users_directory_is_refused_before_anything_is_opened(
     # A group of ours makes the difference.
     broker_dir.chmod(0o770)
     os.chown(broker_dir, 12345, os.getegid())
-    directory.open(memory=MEMORY).close(True)
+    directory.open(memory=MEMORY).close()
 
 
 def test_a_remote_file_system_is_refused(
@@ -287,7 +287,7 @@ def test_a_remote_file_system_is_refused(
 def test_a_link_in_place_of_the_record_is_not_followed(
     directory: BrokerDirectory, broker_dir: Path, tmp_path: Path
 ) -> None:
-    directory.open(memory=MEMORY).close(True)
+    directory.open(memory=MEMORY).close()
     (broker_dir / "segment").rename(tmp_path / "elsewhere")
     (broker_dir / "segment").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(CorruptionError, match="not a regular file"):
@@ -302,17 +302,17 @@ def test_a_deleted_directory_ends_its_broker(directory: BrokerDirectory, broker_
     other = directory.open(memory=MEMORY)
     assert other.name != member.name
     assert not other.gone()
-    member.close(True)
+    member.close()
     assert not exists(member.name)
-    other.close(True)
+    other.close()
 
 
 def test_an_anonymous_segment_goes_with_its_last_member() -> None:
     first = open_anonymous(memory=MEMORY)
     second = segment.attach(first.name)  # anonymous
-    first.close(True)
+    first.close()
     assert exists(second.name)
-    second.close(True)
+    second.close()
     assert not exists(second.name)
     with pytest.raises(BrokerNotFound):
         segment.attach(first.name)
@@ -333,7 +333,7 @@ def make_unnamed(broker_dir: Path) -> str:
 
 def test_sweeping_takes_what_no_directory_names_and_nothing_else(directory: BrokerDirectory, broker_dir: Path) -> None:
     rests = directory.open(memory=MEMORY)
-    rests.close(True)
+    rests.close()
     used = open_anonymous(memory=MEMORY)
     unnamed = make_unnamed(broker_dir)
     anonymous = segment.create(uuid4(), memory=MEMORY, patience=0.1, mode=0o600)
@@ -351,12 +351,12 @@ def test_sweeping_takes_what_no_directory_names_and_nothing_else(directory: Brok
     eventually(lambda: not exists(unnamed) and not exists(anonymous), "both gone")
     assert exists(rests.name)
     assert exists(used.name)
-    used.close(True)
+    used.close()
 
 
 def test_a_directory_that_is_not_there_proves_nothing(directory: BrokerDirectory, broker_dir: Path) -> None:
     member = directory.open(memory=MEMORY)
-    member.close(True)
+    member.close()
     away = broker_dir.with_name("away")
     broker_dir.rename(away)
     assert member.name not in {identity.name for identity in orphans()}
@@ -368,7 +368,7 @@ def test_a_directory_that_is_not_there_proves_nothing(directory: BrokerDirectory
     away.rename(broker_dir)
     again = directory.open()
     assert again.name == member.name
-    again.close(True)
+    again.close()
 
 
 def test_a_failed_record_leaves_no_segment(
@@ -391,4 +391,4 @@ def test_a_failed_record_leaves_no_segment(
     assert len(created) == 1
     assert not exists(created[0])
     monkeypatch.undo()
-    directory.open(memory=MEMORY).close(True)
+    directory.open(memory=MEMORY).close()

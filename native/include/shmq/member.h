@@ -25,6 +25,7 @@ struct shmq_cipher;
 typedef struct shmq_member {
     unsigned char *base;
     uint64_t size; /* of the mapping; the private copy that every check of an offset uses */
+    bool mapped;   /* false: given back, `base` are addresses without the segment */
     int lock_fd;   /* holds our row's byte; closed, never unlocked */
     int map_fd;    /* another description of the same file: a forked child opens its own lock_fd through it */
     int dir_fd;    /* the broker's directory; -1: anonymous */
@@ -120,6 +121,9 @@ shmq_status shmq_member_after_fork(shmq_member *m);
 /* Leave: the row goes FREE. The caller has settled or released everything. Unmaps when `unmap`. An anonymous segment
  * without further members is unlinked. */
 shmq_status shmq_member_leave(shmq_member *m, bool unmap);
+/* After a leave, when nothing of this process reads or writes in place: descriptors and memory go. The addresses stay
+ * taken until the free, as private zeros: a handle that is used late, and says so too late, harms nobody. Repeatable. */
+void shmq_member_give_back(shmq_member *m);
 void shmq_member_free(shmq_member *m);
 /* Takes the segment's name away, from when on the broker is gone for every member, now or at its next look. SHMQ_IN_USE:
  * there are other members, and no `force`. SHMQ_DENIED: the segment is another user's. Their mappings stay whole. */

@@ -139,6 +139,12 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
 }
 
 void shmq_unprepare(shmq_queue *q, shmq_outgoing *o) {
+    if (SHMQ_UNLIKELY(shmq_member_is_closed(q->m))) { /* the close has given back what this process had */
+        o->ticket = (shmq_ticket){0};
+        o->block.offset = 0;
+        o->prepared = false;
+        return;
+    }
     shmq_line_leave(q, &o->ticket);
     if (o->block.offset != 0) {
         shmq_block_drop(q->m, o->block.offset, o->block.generation, 0);

@@ -271,6 +271,25 @@ shmq_status shmq_member_leave(shmq_member *m, bool unmap_too) {
     return status;
 }
 
+static void close_file(int *fd) {
+    if (*fd >= 0) {
+        close(*fd);
+    }
+    *fd = -1;
+}
+
+void shmq_member_give_back(shmq_member *m) {
+    if (m->base != NULL && m->mapped) {
+        int rights = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+        if (mmap(m->base, m->size, rights, kind, -1, 0) == MAP_FAILED) { /* strict overcommit, and no room for it */
+            (void)mmap(m->base, m->size, PROT_READ, kind, -1, 0);
+        }
+        m->mapped = false;
+    }
+    close_file(&m->map_fd);
+    close_file(&m->dir_fd);
+}
+
 void shmq_member_free(shmq_member *m) {
     if (m == NULL) {
         return;
@@ -282,12 +301,8 @@ void shmq_member_free(shmq_member *m) {
     }
     close_lock(m);
     list_remove(m);
-    if (m->map_fd >= 0) {
-        close(m->map_fd);
-    }
-    if (m->dir_fd >= 0) {
-        close(m->dir_fd);
-    }
+    close_file(&m->map_fd);
+    close_file(&m->dir_fd);
     if (m->alive != NULL) {
         munmap((void *)(uintptr_t)m->alive, (size_t)sysconf(_SC_PAGESIZE));
     }

@@ -200,6 +200,7 @@ shmq_status shmq_segment_map(shmq_member *m, const char *name, const shmq_home *
     /* Keeps messages out of core files. Where the system does not offer that (old kernels), all else works the same. */
     (void)madvise(base, layout.size, MADV_DONTDUMP);
     m->base = base;
+    m->mapped = true;
     m->size = layout.size;
     snprintf(m->name, sizeof(m->name), "%s", name);
     m->header = (shmq_segment_shm *)m->base;

@@ -17,7 +17,7 @@ from shmq.core.queue import STOPPED, Drop, Subscription, if_free
 from shmq.engine.dead_lettering.outcome import retry
 from shmq.engine.dead_lettering.upkeep import do_upkeep
 from shmq.engine.handle.failure import dropped_text
-from shmq.engine.handle.open_queue import membership_of
+from shmq.engine.handle.open_queue import membership_of, same_queue
 from shmq.engine.message.lender import Lender
 from shmq.engine.message.message import Message
 from shmq.engine.message.selection import loaded
@@ -435,12 +435,14 @@ def _taking(consumer: weakref.ref[Consumer[Any]]) -> _Taking | None:
 def implicit_consumer(queue: OpenQueue) -> Consumer[Any]:
     """The consumer of this process whose messages Queue.receive lends."""
     membership = membership_of(queue)
-    member = membership.live()
     key = directory_entry(queue)
     with membership.lock:
+        member = membership.live()  # here: a close forgets all consumers under the lock
         found = membership.consumers.get(key)
         if not isinstance(found, Consumer) or found.closed or found._serial != member.serial:
-            found = membership.consumers[key] = Consumer(queue, implicit=True)
+            # An unpickled handle keeps one on the broker, and the consumer would keep both from their end. What a
+            # caller receives by its own handle is that one's (py_batch.c).
+            found = membership.consumers[key] = Consumer(same_queue(queue), implicit=True)
     return found
 
 

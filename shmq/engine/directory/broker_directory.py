@@ -335,7 +335,7 @@ class BrokerDirectory:
             )
             write_record(dir_fd, record, mode=file_mode(mode), group=found.st_gid)
         except BaseException:
-            member.close(True)
+            member.close()
             segment.unlink(name)
             raise
         return member

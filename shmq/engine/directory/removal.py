@@ -168,7 +168,7 @@ def _remove_segment(directory: BrokerDirectory, dir_fd: int, force: bool) -> tup
     try:
         _delete_name(member, directory.path, force)
     finally:
-        member.close(True)
+        member.close()
     return record.name, None
 
 

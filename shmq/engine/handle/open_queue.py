@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shmq.codec import AnyCodec
     from shmq.engine.handle.taking_pool import TakingPool
 
-__all__ = ["OpenQueue", "codec_of", "membership_of", "open_queue", "pool_of", "set_pool"]
+__all__ = ["OpenQueue", "codec_of", "membership_of", "open_queue", "pool_of", "same_queue", "set_pool"]
 
 
 def _kind_of(codec: AnyCodec) -> int:
@@ -64,6 +64,11 @@ class OpenQueue(QueueHandle):
 def open_queue(membership: Membership, name: str, index: int, incarnation: int) -> OpenQueue:
     """The queue of a directory entry, with the default codec. Raises NotFound when it was deleted meanwhile."""
     return OpenQueue._opened(membership, name, None, index, incarnation)
+
+
+def same_queue(queue: OpenQueue) -> OpenQueue:
+    """Another handle on it, of the same class, which keeps no Broker."""
+    return type(queue)._opened(queue._membership, queue._name, queue._codec, *queue._identity())
 
 
 # A user of Queue is to see none of these; no frame of Python where each message is read.

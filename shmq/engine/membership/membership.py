@@ -135,11 +135,14 @@ class Membership:
             readiness = list(self.readiness)
             for one in readiness:
                 one.stop()
-            self.member.close(False)  # wakes who sleeps
+            self.member.close()  # wakes who sleeps
             for one in readiness:
                 one.join()
             if self.path is None:
                 remove_private_disk(self.disk)
+            with self.lock:  # these hold us by their queues, by ways that garbage collection does not see
+                self.consumers.clear()
+                self.dead_letters.clear()
 
     @staticmethod
     def join(key: str, make: Callable[[], Membership]) -> Membership:

@@ -41,7 +41,7 @@ def _joined(path: str | None, member: Member, key: EncryptionKey | None, *, rows
         elif rows:
             _need_no_key(name, member)
     except BaseException:
-        member.close(True)
+        member.close()
         raise
     return Membership.join(member.name, lambda: Membership(member.name, path, member, key))
 
@@ -136,7 +136,7 @@ def join_directory(path: str, settings: BrokerSettings, *, create: bool, rows: b
     )
     known = Membership.of(member.name)
     if known is not None:
-        member.close(True)
+        member.close()
         return _known(known, key, rows=rows)
     return _first_look(_joined(path, member, key, rows=rows))
 
