@@ -27,6 +27,7 @@ class Header(TypedDict):
     features_required: int
     features: int
     created_ns: int
+    epoch: int
     patience_ns: int
     disk: int
     clock_offset_ns: int

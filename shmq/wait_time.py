@@ -14,6 +14,8 @@ __all__ = [
     "EARLY_DEATH",
     "DEAD_LETTER_LOOK",
     "LEFT_TO_TAKE_LOOK",
+    "LOCK_HELD",
+    "LOCK_LOOK",
     "LONG_WAIT",
     "NOTED_WITHIN",
     "OTHERS_LOOK",
@@ -31,6 +33,8 @@ LEFT_TO_TAKE_LOOK = 0.1  # what comes back from a consumer, or from a delay, end
 DEAD_LETTER_LOOK = 0.25  # for what nobody may be given any more, by whoever waits until a queue is empty
 CREDIT_LOOK = 0.5  # a lease that ends and a purge give credit back, and tell nobody
 THREAD_END = 1.0  # a thread that was told to end is left alone after it: the interpreter may be ending, too
+LOCK_HELD = 60.0  # a broker is opened or deleted in milliseconds, on a full disk or a busy machine in seconds
+LOCK_LOOK = 0.02  # who holds the lock of a directory is asked only where it is held for longer than an opening takes
 DRAFT_AGE = 60.0  # the maker of a file locks it at once: one that is older and not locked is left behind
 
 # Of pools.

@@ -266,6 +266,7 @@ static PyObject *member_header(PyObject *self, PyObject *nothing) {
         {"features_required", header->features_required},
         {"features", header->features},
         {"created_ns", header->created_ns},
+        {"epoch", shmq_broker_epoch(m)},
         {"patience_ns", m->patience_ns},
         {"disk", m->disk},
         {"clock_offset_ns", m->clock_offset_ns},

@@ -20,7 +20,9 @@ __all__ = ["destroy"]
 @click.command("destroy")
 @click.argument("place", metavar="[DIR]", required=False)
 @click.option(
-    "--force", is_flag=True, help="Delete it even while other processes use it: their calls fail from then on."
+    "--force",
+    is_flag=True,
+    help="Also while others use it (their calls fail then), or with a damaged record.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @pass_session
@@ -28,8 +30,9 @@ def destroy(session: Session, place: str | None, force: bool, yes: bool) -> None
     """Delete the broker in DIR with all its messages: its memory, its files, and DIR unless other things lie in it.
 
     Works in every state of the broker: damaged, of another version, or left half-way by a destroy that was killed.
-    Leaves a segment alone that DIR's record names, but that is another broker's. While other processes use the broker
-    it refuses, and names them; --force overrides that. Without DIR it takes that of -d, or $SHMQ_DIR.
+    Removes only files that shmq has made, and leaves a segment alone that DIR's record names, but that is another
+    broker's. While other processes use the broker it refuses, and names them; it refuses, too, if DIR's file `segment`
+    is none of shmq's. --force overrides both. Without DIR it takes that of -d, or $SHMQ_DIR.
 
     \b
     Example:

@@ -91,16 +91,11 @@ def _text(verdicts: list[Verdict]) -> str:
 
 
 def _look_at_shared_memory() -> Iterator[Verdict]:
-    from shmq.core.segment import SHM_DIRECTORY, default_memory, filesystem_type, list_segments
+    from shmq.core.segment import SHM_DIRECTORY, default_memory, is_memory, list_segments, shm_type
 
     found = os.statvfs(SHM_DIRECTORY)
     total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
-    directory = os.open(SHM_DIRECTORY, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        kind = filesystem_type(directory)
-    finally:
-        os.close(directory)
-    if kind != 0x01021994:
+    if not is_memory(kind := shm_type()):
         yield Verdict("/dev/shm", "bad", f"is not a tmpfs (type {kind:#x}); mount one there")
     state: State = "note" if total < _SMALL or free < total // 10 else "ok"
     remedy = "; enlarge it (in Docker --shm-size)" if state == "note" else ""

@@ -38,6 +38,7 @@ __all__ = [
     "MEMORY_MIN",
     "DISK_NONE",
     "DISK_SHARE",
+    "SEGMENT_NAME",
     "SHM_DIRECTORY",
     "Home",
     "Member",
@@ -49,6 +50,7 @@ __all__ = [
     "default_memory",
     "filesystem_type",
     "inspect",
+    "is_memory",
     "is_segment_name",
     "list_segments",
     "new_uuid",
@@ -56,6 +58,7 @@ __all__ = [
     "remove",
     "segment_name",
     "shm_device",
+    "shm_type",
     "sweep",
     "this_boot",
     "unlink",
@@ -70,7 +73,7 @@ SHM_DIRECTORY: Final = "/dev/shm"
 Home = tuple[int, bytes]
 ANONYMOUS: Final[Home] = (-1, bytes(16))
 
-_NAME: Final = re.compile(r"shmq-[0-9]+-[0-9a-f]{32}")
+SEGMENT_NAME: Final = re.compile(r"shmq-[0-9]+-[0-9a-f]{32}")
 _DEFAULT_MEMORY_MAX: Final = 4 << 30
 DISK_SHARE: Final = 0  # in a segment's header, as the core names them
 DISK_NONE: Final = (1 << 64) - 1
@@ -137,7 +140,7 @@ def segment_name(uuid: UUID) -> str:
 
 def is_segment_name(name: str) -> bool:
     """Whether segment_name() could have made it, for whatever user."""
-    return _NAME.fullmatch(name) is not None
+    return SEGMENT_NAME.fullmatch(name) is not None
 
 
 def whole_granules(memory: int) -> int:
@@ -194,17 +197,45 @@ def create(
         group: of the file, if its mode is 0o660.
         check: check_of() the key of what goes to disk; none: that is not encrypted.
 
-    Raises OutOfSpace if /dev/shm is full, BrokerError for a size that no segment can have, PermissionError if we are no
-    member of the group.
+    Raises OutOfSpace if /dev/shm is full, BrokerError for a size that no segment can have or a /dev/shm that is no
+    tmpfs, PermissionError if we are no member of the group.
     """
     name = segment_name(uuid)
     patience_ns = round(patience * 1e9)
     budget = DISK_SHARE if disk is None else disk or DISK_NONE
     anonymous = directory[:2] == (0, 0)
+    _need_memory()
     _warn_of_size(memory)
     plan = name, memory, patience_ns, budget, mode, anonymous, path, uuid.bytes, directory
     segment_create(*plan, epoch & 0xFFFFFF, group, check)
     return name
+
+
+def is_memory(kind: int) -> bool:
+    """Whether a file system of this type is shared memory: a tmpfs, or a ramfs."""
+    return kind in (0x01021994, 0x858458F6)
+
+
+def shm_type() -> int:
+    """The type of the file system at /dev/shm."""
+    directory = os.open(SHM_DIRECTORY, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return filesystem_type(directory)
+    finally:
+        os.close(directory)
+
+
+def _need_memory() -> None:
+    """On a disk each message would be written to it, and the segment would outlive a reboot. Raises BrokerError."""
+    kind = shm_type()
+    if not is_memory(kind):
+        raise BrokerError(
+            f"{SHM_DIRECTORY} is not shared memory, and no broker can be made there",
+            figures=f"it is no tmpfs (type {kind:#x})",
+            remedy=f"mount a tmpfs at {SHM_DIRECTORY}",
+            errno=errno.EOPNOTSUPP,
+            filename=SHM_DIRECTORY,
+        )
 
 
 def _warn_of_size(memory: int) -> None:
@@ -232,8 +263,8 @@ def attach(name: str, home: Home | None = ANONYMOUS) -> Member:
         home: the directory (its descriptor is duplicated, so that its deletion is noticed); None: nobody asks.
 
     Raises BrokerNotFound when there is none, ForeignSegment for another broker's, PermissionError for another user's or
-    one that is not shared as its directory is, VersionMismatch, CorruptionError, OtherBoot, OutOfSpace, and BrokerError
-    when the process table is full, or this process may not map so much.
+    one that is not shared as its directory is, VersionMismatch, CorruptionError, OutOfSpace, and BrokerError when the
+    process table is full, or this process may not map so much.
     """
     try:
         return Member(name, home)

@@ -24,11 +24,7 @@ from shmq.errors import (
     VersionMismatch,
 )
 
-__all__ = ["ForeignSegment", "OtherBoot", "SegmentExists", "SegmentInUse", "exception_of", "parts_of"]
-
-
-class OtherBoot(BrokerError):
-    """The segment was made before the last boot; open() makes a new one, so users do not meet this."""
+__all__ = ["ForeignSegment", "SegmentExists", "SegmentInUse", "exception_of", "parts_of"]
 
 
 class ForeignSegment(BrokerError):
@@ -109,7 +105,6 @@ _EXCEPTIONS: Final[dict[str, Callable[[str, str, str, int], Exception]]] = {
     "GONE": _broker_error(BrokerNotFound, "open it with create=True"),
     "NO_MAGIC": _broker_error(CorruptionError),
     "VERSION": _broker_error(VersionMismatch),
-    "OTHER_BOOT": _broker_error(OtherBoot),
     "CORRUPT": _broker_error(CorruptionError, "the rest works on; shmq check tells more"),
     "LIMIT": _broker_error(BrokerError),
     "REFUSED": _plain(ConsumerRefused, "close the other consumer first"),

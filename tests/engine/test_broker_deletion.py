@@ -191,12 +191,16 @@ def test_an_anonymous_one_goes_unless_others_have_it() -> None:
 STATES: dict[str, Callable[[Path, Path], object]] = {
     "the record is garbage": lambda directory, memory: (directory / "segment").write_text("garbage"),
     "the record is missing": lambda directory, memory: (directory / "segment").unlink(),
-    "the record is of another version": lambda directory, memory: (directory / "segment").write_text('{"format": 99}'),
+    "the record is of another version": lambda directory, memory: of_another_version(directory / "segment"),
     "the segment is lost": lambda directory, memory: memory.unlink(),
     "the segment is of another version": lambda directory, memory: overwrite(memory, 8, b"\x63"),
     "the segment is damaged": lambda directory, memory: overwrite(memory, 0, bytes(32)),
     "the directory has another mode": lambda directory, memory: directory.chmod(0o770),
 }
+
+
+def of_another_version(record: Path) -> None:
+    record.write_text(record.read_text().replace('"format": 2', '"format": 99'))
 
 
 def overwrite(path: Path, at: int, content: bytes) -> None:
@@ -211,10 +215,14 @@ def test_a_broker_is_destroyed_in_whatever_state_it_is(broker_dir: Path, state: 
         memory = SHM / name_of(broker)
     STATES[state](broker_dir, memory)
     try:
-        removal = destroy(str(broker_dir))
+        if state == "the record is garbage":
+            with pytest.raises(shmq.CorruptionError, match=r"none of shmq's.*--force"):
+                destroy(str(broker_dir))
+            assert memory.exists()
+        removal = destroy(str(broker_dir), force=state == "the record is garbage")
         assert removal.directory
         assert not broker_dir.exists()
-        if state in ("the record is garbage", "the record is of another version"):
+        if state == "the record is of another version":
             # Which segment it was nobody can say any more.
             assert [identity.name for identity in orphans(str(broker_dir), deleted=True)] == [memory.name]
         else:

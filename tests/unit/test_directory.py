@@ -182,7 +182,7 @@ def test_a_lost_segment_is_made_anew_and_logged(
     with caplog.at_level(logging.WARNING, "shmq.broker"):
         member = directory.open(create=False)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "gone" in caplog.text
+    assert "its messages are gone" in caplog.text
     assert member.name not in ("", lost.name)
     assert member.name == named(broker_dir)
     header = member.header()
@@ -190,18 +190,27 @@ def test_a_lost_segment_is_made_anew_and_logged(
     member.close()
 
 
-def test_a_segment_of_an_earlier_boot_is_replaced(
-    directory: BrokerDirectory, broker_dir: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("used", [True, False])
+def test_a_segment_that_is_there_is_of_this_boot_whatever_id_its_maker_saw(
+    directory: BrokerDirectory, used: bool
 ) -> None:
-    old = directory.open(memory=MEMORY)
-    old.close()
-    write_header(Path("/dev/shm", old.name), "boot_id", uuid4().bytes)
-    with caplog.at_level(logging.WARNING, "shmq.broker"):
-        member = directory.open()
-    assert "boot" in caplog.text
-    assert member.name != old.name
-    assert not exists(old.name)
-    member.close()
+    """A tmpfs outlives no boot, and a container may have an id of its own."""
+    first = directory.open(memory=MEMORY)
+    write_header(Path("/dev/shm", first.name), "boot_id", uuid4().bytes)
+    if not used:
+        first.close()
+    second = directory.open()
+    assert second.name == first.name
+    second.close()
+    first.close()
+
+
+def test_where_shared_memory_is_on_a_disk_no_broker_is_made(
+    directory: BrokerDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment, "filesystem_type", lambda descriptor: 0xEF53)
+    with pytest.raises(BrokerError, match=r"/dev/shm is not shared memory.*0xef53.*mount a tmpfs"):
+        directory.open(memory=MEMORY)
 
 
 def test_of_the_boot_the_segment_is_believed_and_not_the_record(directory: BrokerDirectory, broker_dir: Path) -> None:

@@ -13,6 +13,8 @@ typedef struct shmq_broker_facts {
 } shmq_broker_facts;
 
 void shmq_broker_look(const shmq_member *m, shmq_broker_facts *facts);
+/* How many segments the broker has lost: the high bits of its message ids. */
+uint64_t shmq_broker_epoch(const shmq_member *m);
 
 typedef struct shmq_process_facts {
     uint32_t generation, state, pid, unsettled, inside;

@@ -111,9 +111,9 @@ typedef struct shmq_segment_plan {
 /* Create a segment that appears under its name complete or not at all. SHMQ_EXISTS, SHMQ_NO_SPACE, SHMQ_OS. */
 shmq_status shmq_segment_create(const shmq_segment_plan *plan);
 /* Become a member. Looks in this order, and says which differs: regular file of ours (SHMQ_DENIED), size, magic
- * (SHMQ_NO_MAGIC), version, byte order, fingerprint, features (SHMQ_VERSION), header CRC (SHMQ_CORRUPT), boot
- * (SHMQ_OTHER_BOOT), every offset and product (SHMQ_CORRUPT), whether it is the segment of `home` (SHMQ_FOREIGN) and
- * shared as that directory is (SHMQ_DENIED). Then takes a row (SHMQ_LIMIT) - dead members are reaped first through `reap`. */
+ * (SHMQ_NO_MAGIC), version, byte order, fingerprint, features (SHMQ_VERSION), header CRC (SHMQ_CORRUPT), every offset
+ * and product (SHMQ_CORRUPT), whether it is the segment of `home` (SHMQ_FOREIGN) and shared as that directory is
+ * (SHMQ_DENIED). No boot: a tmpfs outlives none, and containers may have ids of their own. Then takes a row (SHMQ_LIMIT) - dead members are reaped first through `reap`. */
 /* home->dir_fd is duplicated. */
 shmq_status shmq_member_attach(const char *name, const shmq_home *home, shmq_member **member);
 /* In a forked child, before the first operation: own lock descriptor, own row. Idempotent. */

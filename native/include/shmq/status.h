@@ -28,7 +28,6 @@ typedef enum shmq_status {
     SHMQ_GONE,         /* the segment, or the broker's directory, does not exist any more */
     SHMQ_NO_MAGIC,     /* what is there is no segment */
     SHMQ_VERSION,      /* made by another version or layout */
-    SHMQ_OTHER_BOOT,   /* made before the last boot */
     SHMQ_CORRUPT,      /* damage found */
     SHMQ_LIMIT,        /* a table is full: processes, queues, consumers */
     SHMQ_EXISTS,       /* the name is taken */

@@ -25,7 +25,6 @@ static const char *const names[SHMQ_STATUS_COUNT] = {
     [SHMQ_GONE] = "GONE",
     [SHMQ_NO_MAGIC] = "NO_MAGIC",
     [SHMQ_VERSION] = "VERSION",
-    [SHMQ_OTHER_BOOT] = "OTHER_BOOT",
     [SHMQ_CORRUPT] = "CORRUPT",
     [SHMQ_LIMIT] = "LIMIT",
     [SHMQ_EXISTS] = "EXISTS",

@@ -20,6 +20,8 @@ void shmq_broker_look(const shmq_member *m, shmq_broker_facts *facts) {
     }
 }
 
+uint64_t shmq_broker_epoch(const shmq_member *m) { return shmq_load_relaxed(&m->header->message_ids) >> 40; }
+
 bool shmq_process_look(const shmq_member *m, uint32_t row, shmq_process_facts *facts) {
     const shmq_process_shm *process = &m->rows[row];
     uint64_t word = shmq_load_seq(&process->word);

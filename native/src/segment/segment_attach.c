@@ -108,12 +108,7 @@ static shmq_status check_identity(const shmq_segment_shm *header, const char *na
     EXPECT(SHMQ_VERSION, "byte_order", header->byte_order, SHMQ_BYTE_ORDER_MARK);
     EXPECT(SHMQ_VERSION, "fingerprint", header->fingerprint, shmq_fingerprint());
     EXPECT(SHMQ_VERSION, "features_required", header->features_required & ~(uint64_t)SHMQ_FEATURES_KNOWN, 0);
-    EXPECT(SHMQ_CORRUPT, "header_crc", header->header_crc, shmq_header_crc(header)); /* before the boot id is used */
-    uint8_t boot_id[16];
-    SHMQ_TRY(shmq_boot_id(boot_id));
-    if (memcmp(header->boot_id, boot_id, sizeof(boot_id)) != 0) {
-        return shmq_fail(SHMQ_OTHER_BOOT, "the segment %s was made before the last boot\nboot_id differs", name);
-    }
+    EXPECT(SHMQ_CORRUPT, "header_crc", header->header_crc, shmq_header_crc(header));
     return SHMQ_OK;
 }
 

@@ -97,7 +97,6 @@ static void test_each_differing_field_is_named(void) {
     REFUSE(byte_order, 0x04030201, true, SHMQ_VERSION);
     REFUSE(fingerprint, 1, true, SHMQ_VERSION);
     REFUSE(features_required, 1u << 20, true, SHMQ_VERSION);
-    refuse_field(offsetof(shmq_segment_shm, boot_id), 1, 8, true, SHMQ_OTHER_BOOT, "boot_id");
     refuse_field(offsetof(shmq_segment_shm, patience_ns), 5, 8, false, SHMQ_CORRUPT, "header_crc");
     REFUSE(size, SCRATCH_MEMORY * 2, true, SHMQ_CORRUPT);
     REFUSE(granule_count, 0xffffffff, true, SHMQ_CORRUPT);

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from shmq.core import segment
 from shmq.core.segment import Home, Member
-from shmq.core.status import OtherBoot
 from shmq.engine.directory.disk import private_disk, sweep_disk, sweep_private_disk
-from shmq.engine.directory.lock import locked, locked_anew
+from shmq.engine.directory.lock import HeldLock, locked, locked_anew
 from shmq.engine.directory.orphans import sweep_orphans
 from shmq.engine.directory.ownership import check_filesystem, check_mode, check_owner, file_mode, mode_of, not_permitted
-from shmq.engine.directory.record import RECORD_NAME, SegmentRecord, read_record, write_record
+from shmq.engine.directory.record import LOCK_NAME, RECORD_NAME, SegmentRecord, read_record, write_copy, write_record
+from shmq.engine.directory.unrecorded import record_of, unrecorded
 from shmq.errors import BrokerError, BrokerNotFound, OptionsMismatch, ShmqError
 from shmq.options.broker import PATIENCE, BrokerSettings
 from shmq.options.value import size_as_text
@@ -31,7 +31,6 @@ __all__ = ["BrokerDirectory", "open_anonymous"]
 
 _LOG: Final = logging.getLogger("shmq.broker")
 _ATTEMPTS: Final = 100
-_BEFORE_BOOT: Final = "was made before the last boot"
 
 
 def open_anonymous(
@@ -78,6 +77,7 @@ class BrokerDirectory:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._new = ""  # the segment that was made here
 
     def open(
         self,
@@ -99,8 +99,8 @@ class BrokerDirectory:
             disk: bytes on disk, 0 for none; None: as it is, or what leaves a tenth of the file system free.
             encryption_key: that a new broker gets; whether it is that of one which is there is asked by who joins it.
 
-        A broker whose segment was lost, or was made before the last boot, gets a new one; what was in memory only is
-        gone, and a warning says so.
+        A broker whose segment was lost, with a reboot or otherwise, gets a new one; its messages are gone, and a
+        warning says so. One whose record was removed, or is an older one, is found by what its segment says of itself.
 
         Raises PermissionError for another user's directory, BrokerError for one on a remote file system or whose record
         names the segment of another directory, BrokerNotFound, OptionsMismatch when an option differs from the
@@ -110,19 +110,24 @@ class BrokerDirectory:
             check_mode(mode)
         if not create and self._holds_no_broker():
             raise self._not_found(f"{self.path} has no file {RECORD_NAME!r}")
+        made = False
         for _ in range(_ATTEMPTS):
             made = self._make_directory(mode) if create else False
-            with self.locked() as dir_fd:
+            with self.locked() as held:
                 # Deleted while we waited for its lock: what we hold is no longer what the path names.
-                if dir_fd is not None:
+                if held is not None:
                     asked = BrokerSettings(memory, mode, patience, disk, encryption_key)
-                    return self._open_locked(dir_fd, create, asked, made)
+                    with suppress(_LockLost):
+                        return self._open_locked(held, create, asked, made)
         raise self._not_found("its directory is deleted again and again")
 
     def _holds_no_broker(self) -> bool:
         """Then it does not matter whose directory it is. False where we may not look."""
-        may_look = os.access(self.path, os.R_OK | os.X_OK) and os.path.isdir(self.path)
-        return may_look and not os.path.lexists(os.path.join(self.path, RECORD_NAME))
+        if not os.access(self.path, os.R_OK | os.X_OK) or not os.path.isdir(self.path):
+            return False
+        if any(os.path.lexists(os.path.join(self.path, name)) for name in (RECORD_NAME, LOCK_NAME)):
+            return False
+        return next(unrecorded(os.stat(self.path)), None) is None
 
     def _not_found(self, figures: str) -> BrokerNotFound:
         return BrokerNotFound(
@@ -175,8 +180,8 @@ class BrokerDirectory:
         return True
 
     @contextmanager
-    def locked(self) -> Iterator[int | None]:
-        """The directory's descriptor, checked, with its lock held; None when it was deleted meanwhile."""
+    def locked(self) -> Iterator[HeldLock | None]:
+        """The directory, checked, with its lock held; None when it was deleted meanwhile."""
         try:
             dir_fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -190,33 +195,78 @@ class BrokerDirectory:
             check_owner(self.path, os.fstat(dir_fd))
             check_filesystem(self.path, dir_fd)
             with locked(self.path, dir_fd) as held:
-                yield dir_fd if held else None
+                yield held
         finally:
             os.close(dir_fd)
 
-    def _open_locked(self, dir_fd: int, create: bool, asked: BrokerSettings, made: bool) -> Member:
-        record = read_record(self.path, dir_fd)
+    def _open_locked(self, held: HeldLock, create: bool, asked: BrokerSettings, made: bool) -> Member:
+        record = read_record(self.path, held.dir_fd)
         if record is None:
-            if not create:
-                raise self._not_found(f"{self.path} has no file {RECORD_NAME!r}")
-            if asked.mode is not None and not made:
-                _change_mode(dir_fd, asked.mode)
-                # The lock file was made when the directory still had its old mode.
-                with locked_anew(dir_fd, asked.mode):
-                    return self._create_first(dir_fd, asked)
-            return self._create_first(dir_fd, asked)
+            return self._join_unrecorded(held, None, asked) or self._open_first(held, create, asked, made)
         self._compare(record, asked)
         try:
-            return self._join(dir_fd, record.name, record.home(dir_fd))
-        except OtherBoot:
-            return self._replace(dir_fd, record, _BEFORE_BOOT)
+            member = self._join(held.dir_fd, record.name, record.home(held.dir_fd))
         except BrokerNotFound:
-            self.refuse_another_shm(dir_fd, record)
-            return self._replace(dir_fd, record, "is lost" if record.boot_id == segment.this_boot() else _BEFORE_BOOT)
+            found = self._join_unrecorded(held, record.directory, asked)
+            if found is not None:
+                return found
+            self.refuse_another_shm(held.dir_fd, record)
+            return self._replace(held, record)
+        return self._recorded(held, member, record)
 
-    def _create_first(self, dir_fd: int, asked: BrokerSettings) -> Member:
+    def _open_first(self, held: HeldLock, create: bool, asked: BrokerSettings, made: bool) -> Member:
+        if not create:
+            raise self._not_found(f"{self.path} has no file {RECORD_NAME!r}")
+        if asked.mode is not None and not made:
+            _change_mode(held.dir_fd, asked.mode)
+            # The lock file was made when the directory still had its old mode.
+            with locked_anew(self.path, held.dir_fd, asked.mode) as anew:
+                return self._create_first(anew, asked)
+        return self._create_first(held, asked)
+
+    def _join_unrecorded(self, held: HeldLock, proof: UUID | None, asked: BrokerSettings) -> Member | None:
+        """The broker of this directory whose record was removed, or another one put in its place. None: none.
+
+        Arguments:
+            proof: the directory's uuid, where a record says it.
+        """
+        for identity in unrecorded(os.fstat(held.dir_fd), proof):
+            try:
+                member = self._join(held.dir_fd, identity.name, (held.dir_fd, identity.directory_uuid.bytes))
+            except (ShmqError, OSError):
+                continue  # gone meanwhile, or shared in another way than the directory
+            record = record_of(member, identity)
+            try:
+                self._compare(record, asked)
+            except BaseException:
+                member.close()
+                raise
+            return self._recorded(held, member, record, anew=True)
+        return None
+
+    def _recorded(self, held: HeldLock, member: Member, record: SegmentRecord, *, anew: bool = False) -> Member:
+        """This member, when record and copy say what they should. Raises _LockLost if somebody else may write them.
+
+        The member has its row by now: who gets the lock after us finds the segment by that, record or not.
+        """
+        try:
+            if not held.is_named():
+                raise _LockLost
+            if not write_copy(self.path, held.dir_fd, held.lock_fd, record) or anew:
+                mode, group = file_mode(record.mode), os.fstat(held.dir_fd).st_gid
+                write_record(self.path, held.dir_fd, record, mode=mode, group=group)
+                if record.name != self._new:
+                    _LOG.warning(
+                        "broker %s: its file %r was removed or replaced, and is written anew", self.path, RECORD_NAME
+                    )
+        except BaseException:
+            member.close()
+            raise
+        return member
+
+    def _create_first(self, held: HeldLock, asked: BrokerSettings) -> Member:
         return self._create(
-            dir_fd,
+            held,
             memory=segment.default_memory() if asked.memory is None else asked.memory,
             patience=PATIENCE if asked.patience is None else asked.patience,
             disk=asked.disk,
@@ -268,15 +318,11 @@ class BrokerDirectory:
                     remedy=f"open it without {option}, or use another directory",
                 )
 
-    def _replace(self, dir_fd: int, record: SegmentRecord, reason: str) -> Member:
-        _LOG.warning(
-            "broker %s: its segment %s %s; messages that were not durable are gone", self.path, record.name, reason
-        )
-        # What the record names goes only if its own header names this directory, too.
-        with suppress(ShmqError, OSError):
-            segment.remove(record.name, record.home(dir_fd))
+    def _replace(self, held: HeldLock, record: SegmentRecord) -> Member:
+        why = "is lost" if record.boot_id == segment.this_boot() else "was lost with a reboot"
+        _LOG.warning("broker %s: its segment %s %s; its messages are gone", self.path, record.name, why)
         return self._create(
-            dir_fd,
+            held,
             memory=record.memory,
             patience=record.patience,
             disk=record.disk,
@@ -287,7 +333,7 @@ class BrokerDirectory:
 
     def _create(
         self,
-        dir_fd: int,
+        held: HeldLock,
         *,
         memory: int,
         patience: float,
@@ -296,12 +342,12 @@ class BrokerDirectory:
         directory: UUID,
         epoch: int = 0,
     ) -> Member:
-        """A death before the record is replaced leaves a segment that no directory names; the next open sweeps it."""
+        """A death before the record is written leaves a segment without members; the next open joins or sweeps it."""
         sweep_orphans()
-        sweep_disk(self.path)
-        found = os.fstat(dir_fd)
+        sweep_disk(held.dir_fd)
+        found = os.fstat(held.dir_fd)
         mode, uuid = mode_of(found), segment.new_uuid()
-        name = segment.create(
+        self._new = name = segment.create(
             uuid,
             memory=memory,
             patience=patience,
@@ -315,11 +361,7 @@ class BrokerDirectory:
         )
         try:
             # Before the record names it, so that whoever reads the name finds a segment that can be joined.
-            member = self._join(dir_fd, name, (dir_fd, directory.bytes))
-        except BaseException:
-            segment.unlink(name)
-            raise
-        try:
+            member = self._join(held.dir_fd, name, (held.dir_fd, directory.bytes))
             record = SegmentRecord(
                 name=name,
                 uuid=uuid,
@@ -333,12 +375,14 @@ class BrokerDirectory:
                 shm_device=segment.shm_device(),
                 epoch=epoch,
             )
-            write_record(dir_fd, record, mode=file_mode(mode), group=found.st_gid)
+            return self._recorded(held, member, record, anew=True)
         except BaseException:
-            member.close()
             segment.unlink(name)
             raise
-        return member
+
+
+class _LockLost(Exception):
+    """The lock file was removed while we held it: somebody else may hold another one."""
 
 
 def _change_mode(dir_fd: int, mode: int) -> None:

@@ -9,12 +9,12 @@ or, if that was killed, when the same user opens the next anonymous one.
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import stat
 from contextlib import suppress
 from typing import Final
 
-from shmq.core.segment import SHM_DIRECTORY, is_segment_name, shm_device
+from shmq.core.segment import SEGMENT_NAME, SHM_DIRECTORY, is_segment_name, shm_device
 
 __all__ = [
     "disk_bytes",
@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 _NAME: Final = "disk"
+# Below it: segments, directories of queues and their levels, row files (native/src/flow/file_backing.c names them).
+_NAMES: Final = (SEGMENT_NAME, re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?"), re.compile(r"[0-9a-f]{16}|unfinished"))
 
 
 def disk_of(path: str, segment: str) -> str:
@@ -49,9 +51,41 @@ def private_disk() -> str:
 def remove_private_disk(directory: str) -> None:
     """Of an anonymous broker whose segment is gone."""
     if not os.path.exists(os.path.join(SHM_DIRECTORY, os.path.basename(directory))):
-        shutil.rmtree(directory, ignore_errors=True)
+        _remove_named(directory, None, _NAMES[1:])
         with suppress(OSError):
             os.rmdir(os.path.dirname(directory))  # if it was the last one
+
+
+def _remove_named(directory: str, dir_fd: int | None, names: tuple[re.Pattern[str], ...]) -> None:
+    """Removes a directory as far as it holds what shmq names: other files, and what they lie in, stay.
+
+    Arguments:
+        directory: its path, or its name in `dir_fd`. A link is not followed.
+        names: of what lies in it, of what lies in that, and so on; the last ones are files.
+    """
+    try:
+        found = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
+    except OSError:
+        return
+    try:
+        for name in filter(names[0].fullmatch, os.listdir(found)):
+            if len(names) > 1:
+                _remove_named(name, found, names[1:])
+            else:
+                _remove_file(name, found)
+    finally:
+        os.close(found)
+    with suppress(OSError):
+        os.rmdir(directory, dir_fd=dir_fd)
+
+
+def _remove_file(name: str, dir_fd: int) -> None:
+    """Or an empty directory in its place, as the core does."""
+    with suppress(OSError):
+        try:
+            os.unlink(name, dir_fd=dir_fd)
+        except IsADirectoryError:
+            os.rmdir(name, dir_fd=dir_fd)
 
 
 def sweep_private_disk() -> None:
@@ -87,6 +121,10 @@ def file_system(directory: str) -> tuple[str, os.statvfs_result]:
             directory = os.path.dirname(directory)
 
 
-def sweep_disk(path: str) -> None:
-    """Removes what is left of segments that are gone; by whoever makes a new one, or deletes the broker."""
-    shutil.rmtree(os.path.join(path, _NAME), ignore_errors=True)
+def sweep_disk(dir_fd: int) -> None:
+    """Removes what is left of segments that are gone; by whoever makes a new one, or deletes the broker.
+
+    Arguments:
+        dir_fd: of the broker's directory.
+    """
+    _remove_named(_NAME, dir_fd, _NAMES)

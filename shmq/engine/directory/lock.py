@@ -2,7 +2,10 @@
 
 Whoever may write to the directory may put anything in its place, a link to a private file of ours among it. So it is
 never followed, never waited for at its opening, and given other rights only on the descriptor of a file that was made
-here.
+here. It holds a copy of the record; a file with anything else in it is somebody's own.
+
+A file may be removed while it is locked, and then excludes nobody who comes later. So what it is held for counts only
+if the name still leads to it (`HeldLock.is_named`).
 """
 
 from __future__ import annotations
@@ -11,31 +14,61 @@ import errno
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Final
 
+from shmq.core.process_table import state_of
 from shmq.engine.directory.ownership import file_mode, mode_of
-from shmq.errors import BrokerError
+from shmq.engine.directory.record import LOCK_NAME, is_begun, read_record, remove_if_ours
+from shmq.errors import BrokerError, ShmqError
+from shmq.options.broker import PATIENCE
+from shmq.wait_time import LOCK_HELD, LOCK_LOOK
 
-__all__ = ["LOCK_DRAFT", "LOCK_NAME", "locked", "locked_anew", "open_lock"]
+__all__ = ["LOCK_DRAFT", "LOCK_NAME", "HeldLock", "locked", "locked_anew", "open_lock"]
 
-LOCK_NAME: Final = "lock"
 LOCK_DRAFT: Final = f"{LOCK_NAME}.new"
 _FLAGS: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
-def _no_file(path: str) -> BrokerError:
+@dataclass(frozen=True, slots=True)
+class HeldLock:
+    """A broker's directory whose lock is held.
+
+    Attributes:
+        dir_fd: descriptor of the directory.
+        lock_fd: of the lock file.
+    """
+
+    dir_fd: int
+    lock_fd: int
+
+    def is_named(self) -> bool:
+        """Whether it excludes others still: neither the directory nor the lock file was removed meanwhile."""
+        try:
+            named = os.stat(LOCK_NAME, dir_fd=self.dir_fd, follow_symlinks=False)
+        except OSError:
+            return False
+        return os.fstat(self.dir_fd).st_nlink > 0 and os.path.samestat(named, os.fstat(self.lock_fd))
+
+
+def _not_ours(path: str, fault: str, remedy: str) -> BrokerError:
     return BrokerError(
-        "the file 'lock' of the broker is not a regular file",
+        f"the file {LOCK_NAME!r} of the broker is {fault}",
         figures="something else was put in its place",
-        remedy="remove it; the next open makes it anew",
+        remedy=remedy,
         filename=os.path.join(path, LOCK_NAME),
     )
 
 
+def _no_file(path: str) -> BrokerError:
+    return _not_ours(path, "not a regular file", "remove it; the next open makes it anew")
+
+
 def open_lock(path: str, dir_fd: int) -> int:
-    """The lock file that is there. Raises FileNotFoundError, BrokerError if it is not a regular file.
+    """The lock file that is there. Raises FileNotFoundError, BrokerError if it is none that shmq has made.
 
     Arguments:
         path: of the directory, for error texts.
@@ -50,9 +83,14 @@ def open_lock(path: str, dir_fd: int) -> int:
             raise _no_file(path) from None
         error.filename = os.path.join(path, LOCK_NAME)  # the name alone says nothing to who reads it
         raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _no_file(path)
+        if not is_begun(os.pread(descriptor, 1 << 16, 0)):
+            raise _not_ours(path, "not shmq's", "move it elsewhere, or name another directory")
+    except BaseException:
         os.close(descriptor)
-        raise _no_file(path)
+        raise
     return descriptor
 
 
@@ -80,21 +118,83 @@ def _open_or_make(path: str, dir_fd: int) -> int | None:
             raise
 
 
+def _holders(lock_fd: int) -> list[int]:
+    """The processes that hold the lock, as far as this pid namespace shows them."""
+    inode, found = str(os.fstat(lock_fd).st_ino), []
+    with suppress(OSError), open("/proc/locks", encoding="ascii", errors="replace") as lines:
+        for line in lines:
+            # "1: FLOCK ADVISORY WRITE 4711 fd:01:132077 0 EOF". A file system on another one (overlay) has no device
+            # that both sides name alike: the inode has to do.
+            fields = line.split()
+            if fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode and int(fields[4]) > 0:
+                found.append(int(fields[4]))
+    return found
+
+
+def _patience(path: str, dir_fd: int) -> float:
+    try:
+        record = read_record(path, dir_fd)
+    except (ShmqError, OSError):
+        record = None
+    return PATIENCE if record is None else record.patience
+
+
+def _wait(path: str, dir_fd: int, lock_fd: int) -> None:
+    """Until the lock is ours. Raises BrokerError naming the process that holds it: stopped, for longer than the
+    broker's patience; or at work, for longer than any work takes that is done here."""
+    patience, began, pause = _patience(path, dir_fd), time.monotonic(), 0.001
+    stopped_since: dict[int, float] = {}
+    while not _is_taken(lock_fd):
+        now = time.monotonic()
+        pids = _holders(lock_fd) if now - began > LOCK_LOOK else []
+        stopped = {pid for pid in pids if state_of(pid) == "stopped"}
+        stopped_since = {pid: stopped_since.get(pid, now) for pid in stopped}
+        for pid, since in stopped_since.items():
+            if now - since >= patience:
+                raise _held(path, f"by a stopped process, pid {pid}", f"let it go on (kill -CONT {pid}), or end it")
+        if now - began >= LOCK_HELD:
+            who = ", ".join(f"pid {pid}" for pid in pids) or "a process that cannot be seen from here"
+            raise _held(path, f"for {LOCK_HELD:.0f} seconds by {who}", "look what that process does, or end it")
+        time.sleep(pause)
+        pause = min(2 * pause, LOCK_LOOK)
+
+
+def _is_taken(lock_fd: int) -> bool:
+    try:
+        fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _held(path: str, by: str, remedy: str) -> BrokerError:
+    return BrokerError(
+        "another process is opening the broker, or deleting it, and does not come to an end",
+        figures=f"its lock is held {by}",
+        remedy=remedy,
+        errno=errno.ETIMEDOUT,
+        filename=os.path.join(path, LOCK_NAME),
+    )
+
+
 @contextmanager
-def locked(path: str, dir_fd: int) -> Iterator[bool]:
-    """Holds the lock. False: directory or lock were deleted while we waited for it, so it excludes nobody.
+def locked(path: str, dir_fd: int) -> Iterator[HeldLock | None]:
+    """Holds the lock. None: directory or lock were deleted while we waited for it, so it excludes nobody.
 
     Arguments:
         path: of the directory, for error texts.
         dir_fd: its descriptor.
+
+    Raises BrokerError if another process holds it and does not come to an end.
     """
     lock_fd = _open_or_make(path, dir_fd)
     if lock_fd is None:
-        yield False
+        yield None
         return
     try:
-        fcntl.flock(lock_fd, fcntl.LOCK_EX)
-        yield os.fstat(dir_fd).st_nlink > 0 and os.fstat(lock_fd).st_nlink > 0
+        _wait(path, dir_fd, lock_fd)
+        held = HeldLock(dir_fd, lock_fd)
+        yield held if held.is_named() else None
     finally:
         # Not left to close(): a fork in another thread may have copied the descriptor.
         fcntl.flock(lock_fd, fcntl.LOCK_UN)
@@ -102,18 +202,18 @@ def locked(path: str, dir_fd: int) -> Iterator[bool]:
 
 
 @contextmanager
-def locked_anew(dir_fd: int, mode: int) -> Iterator[None]:
+def locked_anew(path: str, dir_fd: int, mode: int) -> Iterator[HeldLock]:
     """Puts a lock file with the rights of this mode, held, in the place of the one that the caller holds.
 
     Those who wait for the old one find out that it was deleted.
     """
-    with suppress(FileNotFoundError):
-        os.unlink(LOCK_DRAFT, dir_fd=dir_fd)
+    if not remove_if_ours(path, dir_fd, LOCK_DRAFT):
+        raise _not_ours(path, f"made under the name {LOCK_DRAFT!r} first, which is taken", f"move {LOCK_DRAFT} away")
     lock_fd = _make(dir_fd, LOCK_DRAFT, mode)
     try:
         fcntl.flock(lock_fd, fcntl.LOCK_EX)
         os.rename(LOCK_DRAFT, LOCK_NAME, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
-        yield
+        yield HeldLock(dir_fd, lock_fd)
     finally:
         fcntl.flock(lock_fd, fcntl.LOCK_UN)
         os.close(lock_fd)

@@ -67,11 +67,14 @@ def _lies_in(identity: SegmentIdentity, directory: str) -> bool:
 
 
 def _names_another(identity: SegmentIdentity, path: str, dir_fd: int) -> bool:
+    """Whether the next open of the directory would not join it. An older record with its uuid leads there, too."""
     try:
         record = read_record(path, dir_fd)
     except (ShmqError, OSError):
         return False
-    return record is None or record.name != identity.name
+    if record is None or record.directory != identity.directory_uuid:
+        return True
+    return record.name != identity.name and record.name in segment.list_segments()
 
 
 def _candidates(directory: str | None) -> Iterator[SegmentIdentity]:

@@ -1,4 +1,7 @@
-"""The file `segment` in a broker's directory: which segment is the broker's, and how it was made."""
+"""The file `segment` in a broker's directory: which segment is the broker's, and how it was made.
+
+The file `lock` holds a copy. So one of the two may be removed alone, as cleaners of /tmp do: it is written anew.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shmq.core.segment import MEMORY_MAX, is_segment_name
 from shmq.engine.directory.ownership import GROUP_MODE, PRIVATE_MODE
-from shmq.errors import CorruptionError, VersionMismatch
+from shmq.errors import BrokerError, CorruptionError, VersionMismatch
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
@@ -19,10 +22,24 @@ if TYPE_CHECKING:
 
     from shmq.core.segment import Home
 
-__all__ = ["RECORD_DRAFT", "RECORD_NAME", "SegmentRecord", "read_record", "write_record"]
+__all__ = [
+    "LOCK_NAME",
+    "RECORD_DRAFT",
+    "RECORD_NAME",
+    "SegmentRecord",
+    "is_begun",
+    "is_record",
+    "read_copy",
+    "read_record",
+    "remove_if_ours",
+    "write_copy",
+    "write_record",
+]
 
 RECORD_NAME: Final = "segment"
 RECORD_DRAFT: Final = f"{RECORD_NAME}.new"
+LOCK_NAME: Final = "lock"
+_HEAD: Final = b'{\n "format": '  # how each record begins that shmq has written
 _FORMAT: Final = 2
 _MAX_BYTES: Final = 4096
 _CHECK_BYTES: Final = 16
@@ -56,29 +73,64 @@ class SegmentRecord:
         return dir_fd, self.directory.bytes
 
 
-def _garbage(path: str, fault: str) -> CorruptionError:
+_REMOVE: Final = "remove the file: the next open writes it anew if the broker is there, and makes an empty one if not"
+
+
+def _garbage(path: str, fault: str, remedy: str = _REMOVE) -> CorruptionError:
     return CorruptionError(
-        f"the file {RECORD_NAME!r} of the broker is damaged",
+        f"the file {RECORD_NAME!r} of the broker is damaged, or none of shmq's",
         figures=fault,
-        remedy="when no process uses this broker, remove the file; messages in memory are lost then",
+        remedy=remedy,
         filename=os.path.join(path, RECORD_NAME),
     )
 
 
-def _read_bytes(path: str, dir_fd: int) -> bytes | None:
+def _read_bytes(path: str, dir_fd: int, name: str = RECORD_NAME) -> bytes | None:
     try:
-        descriptor = os.open(RECORD_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=dir_fd)
+        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=dir_fd)
     except FileNotFoundError:
         return None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise _garbage(path, "it is not a regular file") from None
+        error.filename = os.path.join(path, name)
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise _garbage(path, "it is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
         return file.read(_MAX_BYTES + 1)
+
+
+def is_begun(raw: bytes) -> bool:
+    """Whether a file holds what shmq writes into `segment`, `lock` and their drafts, as far as a death let it come.
+
+    Nothing else is shmq's to replace or to remove, whatever its name is.
+    """
+    return len(raw) <= _MAX_BYTES and (raw.startswith(_HEAD) or _HEAD.startswith(raw))
+
+
+def remove_if_ours(path: str, dir_fd: int, name: str, *, anyhow: bool = False) -> bool:
+    """Removes a file of the broker's directory if shmq has written it. False: it is another's, and stays.
+
+    Arguments:
+        path: of the directory, for error texts.
+        dir_fd: its descriptor.
+        name: of the file; True if there is none.
+        anyhow: a file with something else in it, too. A directory stays in any case.
+    """
+    try:
+        raw = _read_bytes(path, dir_fd, name)
+        if raw is None:
+            return True
+        if not anyhow and not is_begun(raw):
+            return False
+        os.unlink(name, dir_fd=dir_fd)
+    except FileNotFoundError:
+        return True
+    except CorruptionError:  # no regular file
+        return False
+    return True
 
 
 def _parse(content: dict[str, Any]) -> SegmentRecord:
@@ -113,7 +165,7 @@ def _parse(content: dict[str, Any]) -> SegmentRecord:
 
 
 def read_record(path: str, dir_fd: int) -> SegmentRecord | None:
-    """The record in the directory; None if there is none.
+    """The record in the directory, or its copy where it was removed; None if there is none.
 
     Arguments:
         path: of the directory, for error texts.
@@ -122,8 +174,41 @@ def read_record(path: str, dir_fd: int) -> SegmentRecord | None:
     Raises CorruptionError for garbage, VersionMismatch for a record of another format.
     """
     raw = _read_bytes(path, dir_fd)
-    if raw is None:
+    return read_copy(path, dir_fd) if raw is None else _read(path, raw)
+
+
+def read_copy(path: str, dir_fd: int) -> SegmentRecord | None:
+    """That of the record. None: there is none, or a process died while it wrote it, or it is another version's."""
+    try:
+        raw = _read_bytes(path, dir_fd, LOCK_NAME)
+        return _read(path, raw) if raw else None
+    except (CorruptionError, VersionMismatch):
         return None
+
+
+def is_record(path: str, dir_fd: int, *, anyhow: bool) -> bool:
+    """Whether the directory has a record, of this version or of another one; or a draft of its first one.
+
+    Arguments:
+        anyhow: a file with anything in it counts as a damaged one.
+
+    Raises CorruptionError for a damaged one that does not count: it may be somebody's own file.
+    """
+    raw = _read_bytes(path, dir_fd)
+    if raw is None:
+        draft = _read_bytes(path, dir_fd, RECORD_DRAFT)
+        return draft is not None and is_begun(draft)
+    if not anyhow:
+        try:
+            _read(path, raw)
+        except (VersionMismatch, CorruptionError) as error:
+            if isinstance(error, CorruptionError) or not raw.startswith(_HEAD):
+                remedy = "look whether it is shmq's; shmq destroy --force removes it"
+                raise _garbage(path, error.figures, remedy) from None
+    return True
+
+
+def _read(path: str, raw: bytes) -> SegmentRecord:
     if len(raw) > _MAX_BYTES:
         raise _garbage(path, f"more than {_MAX_BYTES} bytes")
     try:
@@ -145,14 +230,7 @@ def read_record(path: str, dir_fd: int) -> SegmentRecord | None:
         raise _garbage(path, f"{type(error).__name__}: {error}") from None
 
 
-def write_record(dir_fd: int, record: SegmentRecord, *, mode: int, group: int) -> None:
-    """Replaces the record atomically and durably: after a power cut the old one is there, or the new one.
-
-    Arguments:
-        dir_fd: the directory, whose lock the caller holds.
-        mode: of the file.
-        group: of the file; kept as it comes where that is not allowed.
-    """
+def _text(record: SegmentRecord) -> bytes:
     content = {
         "format": _FORMAT,
         "name": record.name,
@@ -167,14 +245,29 @@ def write_record(dir_fd: int, record: SegmentRecord, *, mode: int, group: int) -
         "key_check": record.key_check.hex(),
         "epoch": record.epoch,
     }
+    return json.dumps(content, indent=1).encode() + b"\n"
+
+
+def write_record(path: str, dir_fd: int, record: SegmentRecord, *, mode: int, group: int) -> None:
+    """Replaces the record atomically and durably: after a power cut the old one is there, or the new one.
+
+    Arguments:
+        path: of the directory, for error texts.
+        dir_fd: its descriptor; the caller holds its lock.
+        mode: of the file.
+        group: of the file; kept as it comes where that is not allowed.
+    """
     # What a death left of an earlier attempt may belong to another member of the group: replaced, not written over.
-    try:
-        os.unlink(RECORD_DRAFT, dir_fd=dir_fd)
-    except FileNotFoundError:
-        pass
+    if not remove_if_ours(path, dir_fd, RECORD_DRAFT):
+        raise BrokerError(
+            f"the file {RECORD_DRAFT!r} is in the way, and shmq has not written it",
+            figures="the record of the broker is written under this name first",
+            remedy="move it elsewhere",
+            filename=os.path.join(path, RECORD_DRAFT),
+        )
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     with os.fdopen(os.open(RECORD_DRAFT, flags, 0o600, dir_fd=dir_fd), "wb") as file:
-        file.write(json.dumps(content, indent=1).encode() + b"\n")
+        file.write(_text(record))
         file.flush()
         try:
             os.fchown(file.fileno(), -1, group)
@@ -184,3 +277,19 @@ def write_record(dir_fd: int, record: SegmentRecord, *, mode: int, group: int) -
         os.fsync(file.fileno())
     os.rename(RECORD_DRAFT, RECORD_NAME, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
     os.fsync(dir_fd)
+
+
+def write_copy(path: str, dir_fd: int, lock_fd: int, record: SegmentRecord) -> bool:
+    """Makes the copy in the lock file say what the record says. False: the record itself is missing.
+
+    Arguments:
+        path: of the directory, for error texts.
+        dir_fd: its descriptor.
+        lock_fd: of its lock file, which the caller holds.
+    """
+    text = _text(record)
+    # One with two names may be a private file of ours, which another member of the group has linked here.
+    if os.fstat(lock_fd).st_nlink == 1 and os.pread(lock_fd, _MAX_BYTES + 1, 0) != text:
+        os.pwrite(lock_fd, text, 0)
+        os.ftruncate(lock_fd, len(text))
+    return _read_bytes(path, dir_fd) is not None

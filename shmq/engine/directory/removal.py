@@ -3,6 +3,9 @@
 Without its name in /dev/shm a segment is gone for all its members, whoever removed it: that is the step that counts.
 A death before it has changed nothing; one after it leaves a record of a lost segment, from which the next open makes an
 empty broker, and which the next deletion removes.
+
+Only what shmq has made is removed: files that hold what it writes, and on disk names that it gives. A directory without
+a record is no broker's, whatever its files are called.
 """
 
 from __future__ import annotations
@@ -14,12 +17,23 @@ from typing import TYPE_CHECKING, Final
 
 from shmq.core import segment
 from shmq.core.process_table import processes
-from shmq.core.status import ForeignSegment, OtherBoot, SegmentInUse
+from shmq.core.status import ForeignSegment, SegmentInUse
 from shmq.engine.directory.broker_directory import BrokerDirectory
 from shmq.engine.directory.disk import sweep_disk
-from shmq.engine.directory.lock import LOCK_DRAFT, LOCK_NAME
+from shmq.engine.directory.lock import LOCK_DRAFT, HeldLock
 from shmq.engine.directory.orphans import sweep_orphans
-from shmq.engine.directory.record import RECORD_DRAFT, RECORD_NAME, SegmentRecord, read_record
+from shmq.engine.directory.ownership import check_owner
+from shmq.engine.directory.record import (
+    LOCK_NAME,
+    RECORD_DRAFT,
+    RECORD_NAME,
+    SegmentRecord,
+    is_record,
+    read_copy,
+    read_record,
+    remove_if_ours,
+)
+from shmq.engine.directory.unrecorded import unrecorded
 from shmq.errors import BrokerError, BrokerNotFound, CorruptionError, VersionMismatch
 
 if TYPE_CHECKING:
@@ -28,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Removal", "delete_joined", "destroy", "discard_unusable"]
 
-_FILES: Final = (RECORD_NAME, RECORD_DRAFT, LOCK_DRAFT, LOCK_NAME)  # the lock last: whoever waits for it begins anew
+_FILES: Final = (RECORD_DRAFT, LOCK_DRAFT, LOCK_NAME)  # the lock last: whoever waits for it begins anew
 _ATTEMPTS: Final = 100
 
 
@@ -61,9 +75,8 @@ def delete_joined(member: Member, path: str | None, name: str, *, force: bool) -
         _delete_name(member, name, force)
         return
     directory = BrokerDirectory(path)
-    with directory.locked() as dir_fd:
-        record = None if dir_fd is None else read_record(directory.path, dir_fd)
-        if dir_fd is None or record is None or not _is_here(member, record, dir_fd):
+    with directory.locked() as held:
+        if held is None or not _is_here(member, directory.path, held.dir_fd):
             raise BrokerNotFound(
                 "the broker does not lie in its directory any more",
                 figures="the directory was moved, or made anew",
@@ -71,13 +84,16 @@ def delete_joined(member: Member, path: str | None, name: str, *, force: bool) -
                 filename=directory.path,
             )
         _delete_name(member, name, force)
-        _remove_files(directory.path, dir_fd)
+        _remove_files(directory.path, held)
 
 
-def _is_here(member: Member, record: SegmentRecord, dir_fd: int) -> bool:
+def _is_here(member: Member, path: str, dir_fd: int) -> bool:
+    record = read_record(path, dir_fd)
+    if record is not None and record.name != member.name:
+        return False
     with suppress(BrokerError, PermissionError):
-        return record.name == member.name and segment.inspect(member.name).lies_in(os.fstat(dir_fd))
-    return record.name == member.name  # its name is gone already: a deletion that was cut off
+        return segment.inspect(member.name).lies_in(os.fstat(dir_fd))
+    return record is not None  # its name is gone already: a deletion that was cut off
 
 
 def _delete_name(member: Member, name: str, force: bool) -> None:
@@ -102,16 +118,18 @@ def _in_use(name: str, users: list[str]) -> BrokerError:
     )
 
 
-def _remove_files(path: str, dir_fd: int) -> bool:
-    """Returns whether the directory is gone, too."""
-    sweep_disk(path)
-    for name in _FILES:
-        with suppress(FileNotFoundError, IsADirectoryError):  # a directory is none of ours, and stays
-            os.unlink(name, dir_fd=dir_fd)
+def _remove_files(path: str, held: HeldLock) -> bool:
+    """Of a directory that is proven to be a broker's. Returns whether it is gone, too."""
+    if held.is_named():  # else somebody may have made a broker here meanwhile
+        os.ftruncate(held.lock_fd, 0)  # from its copy nobody makes the broker anew once the record is gone
+        sweep_disk(held.dir_fd)
+        remove_if_ours(path, held.dir_fd, RECORD_NAME, anyhow=True)
+        for name in _FILES:
+            remove_if_ours(path, held.dir_fd, name)
     with suppress(OSError):
-        if os.path.samestat(os.stat(path), os.fstat(dir_fd)):
+        if os.path.samestat(os.stat(path), os.fstat(held.dir_fd)):
             os.rmdir(path)
-    return os.fstat(dir_fd).st_nlink == 0
+    return os.fstat(held.dir_fd).st_nlink == 0
 
 
 def destroy(path: str, *, force: bool = False) -> Removal:
@@ -119,22 +137,24 @@ def destroy(path: str, *, force: bool = False) -> Removal:
 
     Arguments:
         path: absolute.
-        force: although other processes use it.
+        force: although other processes use it, or its record is damaged.
 
-    Raises BrokerNotFound, BrokerError if it is in use, PermissionError for another user's.
+    Raises BrokerNotFound, BrokerError if it is in use, PermissionError for another user's, CorruptionError if the file
+    in place of its record is none.
     """
     directory = BrokerDirectory(path)
     for _ in range(_ATTEMPTS if os.path.isdir(path) else 0):
         swept = sweep_orphans(path)  # what a death has left while it made or replaced the segment
-        if not swept and not _has_record(path):
+        if not swept and not _is_brokers(path, force):
             break  # before the lock, whose file would stay in a directory that is no broker's
-        with directory.locked() as dir_fd:
-            if dir_fd is None:
+        with directory.locked() as held:
+            if held is None:
                 continue
-            if not swept and not _has_record(path):
+            if not swept and not _is_brokers(path, force):
                 break
-            removed, left = _remove_segment(directory, dir_fd, force)
-            return Removal(path, removed or next((one.name for one in swept), None), left, _remove_files(path, dir_fd))
+            removed, left = _remove_segment(directory, held.dir_fd, force)
+            removed = removed or next((one.name for one in swept), None)
+            return Removal(path, removed, left, _remove_files(path, held))
     raise BrokerNotFound(
         "there is no broker",
         figures=f"{path} has no file {RECORD_NAME!r}",
@@ -143,33 +163,63 @@ def destroy(path: str, *, force: bool = False) -> Removal:
     )
 
 
-def _has_record(path: str) -> bool:
-    return any(os.path.lexists(os.path.join(path, name)) for name in (RECORD_NAME, RECORD_DRAFT))
+def _is_brokers(path: str, force: bool) -> bool:
+    """Whether the directory is a broker's, as its files prove. Raises CorruptionError if only `force` could say so."""
+    try:
+        dir_fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        check_owner(path, os.stat(path))  # says more
+        raise
+    try:
+        record = is_record(path, dir_fd, anyhow=force)
+        return record or read_copy(path, dir_fd) is not None or next(unrecorded(os.fstat(dir_fd)), None) is not None
+    finally:
+        os.close(dir_fd)
 
 
 def _remove_segment(directory: BrokerDirectory, dir_fd: int, force: bool) -> tuple[str | None, str | None]:
     """Names: of the segment that was removed, of the one that was left since it is another broker's."""
-    try:
-        record = read_record(directory.path, dir_fd)
-    except (CorruptionError, VersionMismatch):
-        record = None  # which segment it was, nobody can say any more
+    record = _record(directory.path, dir_fd)
     if record is None:
-        return None, None
+        return _remove_unrecorded(directory.path, dir_fd, force), None
     try:
         member = segment.attach(record.name, record.home(dir_fd))
     except ForeignSegment:
         return None, record.name
     except BrokerNotFound:
-        if not force:
+        removed = _remove_unrecorded(directory.path, dir_fd, force)
+        if not force and removed is None:
             directory.refuse_another_shm(dir_fd, record)
-        return None, None
-    except (OtherBoot, VersionMismatch, CorruptionError, PermissionError):
+        return removed, None
+    except (VersionMismatch, CorruptionError, PermissionError):
         return _remove_unusable(record, dir_fd, force)
     try:
         _delete_name(member, directory.path, force)
     finally:
         member.close()
     return record.name, None
+
+
+def _record(path: str, dir_fd: int) -> SegmentRecord | None:
+    """The record, or its copy if it is damaged. None: which segment it was, nobody can say any more."""
+    try:
+        return read_record(path, dir_fd)
+    except CorruptionError:
+        return read_copy(path, dir_fd)
+    except VersionMismatch:
+        return None
+
+
+def _remove_unrecorded(path: str, dir_fd: int, force: bool) -> str | None:
+    """The name of a segment that was in use without a record, and was removed."""
+    for identity in unrecorded(os.fstat(dir_fd)):
+        member = segment.attach(identity.name, (dir_fd, identity.directory_uuid.bytes))
+        try:
+            _delete_name(member, path, force)
+        finally:
+            member.close()
+        return identity.name
+    return None
 
 
 def _remove_unusable(record: SegmentRecord, dir_fd: int, force: bool) -> tuple[str | None, str | None]:
@@ -185,21 +235,23 @@ def _remove_unusable(record: SegmentRecord, dir_fd: int, force: bool) -> tuple[s
 def discard_unusable(path: str) -> str | None:
     """Removes the record of a broker that this version cannot open, or its segment if nobody has it mapped.
 
-    Returns the path or the name of what was removed. Raises BrokerError if it is in use.
+    Returns the path or the name of what was removed. Raises BrokerError if it is in use, CorruptionError if the file in
+    place of the record is none that shmq has written.
     """
     directory = BrokerDirectory(path)
     try:
-        with directory.locked() as dir_fd:
-            if dir_fd is None:
+        with directory.locked() as held:
+            if held is None:
                 return None
             try:
-                record = read_record(path, dir_fd)
+                record = read_record(path, held.dir_fd)
             except (VersionMismatch, CorruptionError):
-                os.unlink(RECORD_NAME, dir_fd=dir_fd)
+                if not remove_if_ours(path, held.dir_fd, RECORD_NAME):
+                    raise
                 return os.path.join(path, RECORD_NAME)
             if record is None or _is_usable(record.name):
                 return None
-            return _remove_unusable(record, dir_fd, force=False)[0]
+            return _remove_unusable(record, held.dir_fd, force=False)[0]
     except BrokerNotFound:
         return None
 
