@@ -60,7 +60,8 @@ def publish(session: Session, queue: str, drop_stages: bool) -> None:
       shmq -d /var/lib/shop spark publish results
       shmq -d /var/lib/shop spark publish results --drop-stages
     """
-    from shmq.spark.publication import Publication, published_name, undecided
+    from shmq.spark.notes import published_name
+    from shmq.spark.publication import Publication, undecided
 
     with session.open() as broker:
         target = session.queue(broker, queue)

@@ -127,10 +127,10 @@ def counts(spark: SparkSession, job: Job) -> DataFrame:
 
 
 def put_counts(rows: DataFrame, batch: int, job: Job) -> None:
-    """One batch of results. A batch that is run again has the same key, so it is put once."""
+    """One batch of results. A batch that is run again has the same version, so it is put once."""
     body = rows.selectExpr("to_json(struct(*)) AS body")
     writer = body.write.format("shmq").mode("append").option("path", job.broker).option("queue", COUNTS)
-    writer.option("idempotencyKey", f"demo {batch}").save()
+    writer.option("idempotencyKey", "demo").option("idempotencyVersion", batch).save()
 
 
 def run(job: Job, finish: threading.Event) -> None:

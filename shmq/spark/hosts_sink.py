@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shmq.errors import ShmqError
 from shmq.spark.options import SinkOptions
+from shmq.spark.publication import rows_of
 from shmq.spark.stage import Stage
 
 if TYPE_CHECKING:
@@ -81,22 +82,23 @@ class HostsStreamSink:
     def commit(self, messages: Sequence[HostsStaged | None], batch: int) -> None:
         """On the driver's side, with the messages of the attempts that won, in the order of the partitions.
 
-        Raises DataLost: nothing is published. GatewayError, Full: it is decided or not; the next run of the batch
-        goes on.
+        Raises DataLost, as Publication.publish(): nothing is published. GatewayError, Full: it is decided or not; the
+        next run of the batch goes on.
         """
         staged = _together(messages)
         if not staged and not self._purge:
             return
         query = next((message.query for message in messages if message is not None), secrets.token_hex(16))
+        rows = sum(rows_of(stages) for stages in staged.values())
         uris = list(self._addresses)
         with self._client(uris[0]) as client:
             turn = client.session(role="publisher", options=self._options)
             try:
-                found = turn.call("decided", query=query, batch=batch)
+                found = turn.call("decided", query=query, batch=batch, rows=rows)
                 if found is None:
                     elsewhere = self._prepare(uris[1:], query, batch, staged)
                     turn.call(
-                        "decide", query=query, batch=batch, stages=_plain(staged.get(uris[0], ())),
+                        "decide", query=query, batch=batch, rows=rows, stages=_plain(staged.get(uris[0], ())),
                         elsewhere=elsewhere, kept=self._kept, purge=self._purge,
                     )  # fmt: skip
                 else:
@@ -105,7 +107,7 @@ class HostsStreamSink:
                         self._act(uri, "abort", stages=_plain(stages))
                     if found["done"]:
                         return
-                    batch, elsewhere = found["batch"], found["elsewhere"]
+                    elsewhere = found["elsewhere"]
                 self._publish(query, batch, elsewhere)
                 turn.call("complete", query=query, batch=batch)
             finally:
@@ -158,16 +160,17 @@ class HostsBatchSink:
     ) -> None:
         kept = options.idempotency_key is not None
         self._key = options.idempotency_key or secrets.token_hex(16)
+        self._version = options.idempotency_version
         self._sink = HostsStreamSink(addresses, options, texts, kept=kept, purge=overwrite)
 
     def write(self, batches: Iterable[pyarrow.RecordBatch]) -> HostsStaged:
         return self._sink.write(batches, self._key)
 
     def commit(self, messages: Sequence[HostsStaged | None]) -> None:
-        self._sink.commit(messages, 0)
+        self._sink.commit(messages, self._version)
 
     def abort(self, messages: Sequence[HostsStaged | None]) -> None:
-        self._sink.abort(messages, 0)
+        self._sink.abort(messages, self._version)
 
 
 def _plain(stages: Sequence[Stage]) -> list[dict[str, Any]]:

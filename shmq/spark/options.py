@@ -25,8 +25,8 @@ _SOURCE: Final = frozenset({
     "uri", "tokenFile", "caFile", "encryptionKeyFile",
 })  # fmt: skip
 _SINK: Final = frozenset({
-    "path", "queue", "stageTtl", "commitTimeout", "idempotencyKey", "truncate", "uri", "tokenFile", "caFile",
-    "distribution", "encryptionKeyFile",
+    "path", "queue", "stageTtl", "commitTimeout", "idempotencyKey", "idempotencyVersion", "truncate",
+    "uri", "tokenFile", "caFile", "distribution", "encryptionKeyFile",
 })  # fmt: skip
 _PLACES: Final = frozenset(
     {"path", "uri", "tokenfile", "cafile", "distribution", "encryptionkeyfile"}
@@ -247,6 +247,7 @@ class SinkOptions:
         stage_ttl: seconds after which staged rows that nobody published are deleted.
         commit_timeout: seconds that a commit waits for room in the queue; None: for ever.
         idempotency_key: of a batch write: a second one with the same key publishes nothing. None: a random one.
+        idempotency_version: of writes with one key: each has a larger one than those before; 0: the key has one write.
         truncate: mode("overwrite") is meant: what is ready in the queue is purged when the batch is published.
         by_group: of several hosts, rows of one group go to the same one; False: in turn.
         key_file: with the key of what the broker has on disk; None: it has none.
@@ -257,6 +258,7 @@ class SinkOptions:
     stage_ttl: float
     commit_timeout: float | None
     idempotency_key: str | None
+    idempotency_version: int
     truncate: bool
     by_group: bool
     key_file: str | None
@@ -272,12 +274,16 @@ class SinkOptions:
         assert ttl is not None
         if ttl < 1:
             raise ValueError(f"option stageTtl={ttl:g}: 1 second is the least; a stage must outlive its batch")
+        version, key = given.number("idempotencyVersion", 0, None), given.text("idempotencyKey") or None
+        if version is not None and not key:
+            raise ValueError("the option idempotencyVersion goes with an idempotencyKey, and none is given")
         return cls(
             path=_place(given),
             queue=names[0],
             stage_ttl=ttl,
             commit_timeout=given.seconds("commitTimeout", 300.0),
-            idempotency_key=given.text("idempotencyKey"),
+            idempotency_key=key,
+            idempotency_version=version or 0,
             truncate=given.truth("truncate", False),
             by_group=_distribution(given) == "group",
             key_file=_key_file(given),

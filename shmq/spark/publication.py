@@ -1,8 +1,8 @@
 """Publishing staged rows: one put decides for a whole batch, and whoever comes next finishes what was decided.
 
-The queue `orders.published` holds notes, as JSON. One says: this query publishes this batch, from these stages, in this
-order. When all is moved it is replaced by one that says: this query has published this batch. Of those one a query is
-kept. Whoever decides or moves holds the queue's exclusive consumer, which is lost in the moment its process dies.
+A note (see notes.py) says: this query publishes this batch, from these stages, in this order. When all is moved it is
+replaced by one that says: this query has published this batch. Of those one a query is kept. Whoever decides or moves
+holds the exclusive consumer of the notes, which is lost in the moment its process dies.
 
 A batch is decided or not, whoever is killed when; what is decided is moved to the end by the next commit, by whoever
 reads the queue through Spark, by `shmq spark publish`, or by who asks (finish()). A move that is repeated moves only
@@ -12,72 +12,26 @@ what is left.
 from __future__ import annotations
 
 import contextlib
-import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from shmq.engine.claims.claim import Claimer, discard_at, identity_of, settle_the_dead
+from shmq.engine.claims.claim import Claimer, identity_of, settle_the_dead
 from shmq.engine.claims.staging import put_count
 from shmq.errors import ConsumerRefused, Full, NotFound
 from shmq.spark.data_lost import DataLost
+from shmq.spark.notes import Note, Notes, notes_of, published_name
 from shmq.spark.stage import Stage, drop, is_stage_of
 
 if TYPE_CHECKING:
     from shmq.engine.broker.broker import Broker
-    from shmq.engine.message.message import Message
     from shmq.engine.queue.queue import Queue
 
-__all__ = ["DecidingTurn", "Note", "Publication", "finish_decided", "published_name", "undecided"]
+__all__ = ["DecidingTurn", "Publication", "finish_decided", "rows_of", "undecided"]
 
 _ALL: Final = 1 << 62
 _POLL: Final = 0.02  # seconds; how often a mover looks for room, and a publisher for its turn
-_NO_STAGES: Final[tuple[Stage, ...]] = ()
-
-
-def published_name(queue: str) -> str:
-    return f"{queue}.published"
-
-
-@dataclass(frozen=True)
-class Note:
-    """What is decided, or done.
-
-    Arguments:
-        query: who publishes: a query's id, or the key of a batch write.
-        batch: its number; later ones are larger.
-        done: all of it is in the queue.
-        stages: in the order of the partitions; of what is done none.
-        kept: when it is done, a note says so from then on. Not of a batch write that nobody can repeat.
-        purge: what was ready in the queue goes first (mode "overwrite").
-        prepared: another host decides; until it has, these stages are kept.
-        elsewhere: the stages of other hosts, by their URIs, for which this note decides, too.
-    """
-
-    query: str
-    batch: int
-    done: bool
-    stages: tuple[Stage, ...] = _NO_STAGES
-    kept: bool = True
-    purge: bool = False
-    prepared: bool = False
-    elsewhere: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
-
-    def text(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @classmethod
-    def parse(cls, text: str) -> Note:
-        found = json.loads(text)
-        found["stages"] = tuple(Stage(**stage) for stage in found["stages"])
-        others = found.get("elsewhere", {}).items()
-        found["elsewhere"] = {uri: tuple(Stage(**stage) for stage in stages) for uri, stages in others}
-        return cls(**found)
-
-
-def _notes_in(notes: Queue[Any]) -> list[tuple[Message[Any], Note]]:
-    return [(message, Note.parse(message.body)) for message in notes.browse()]
 
 
 def undecided(target: Queue[Any]) -> list[Queue[Any]]:
@@ -86,28 +40,28 @@ def undecided(target: Queue[Any]) -> list[Queue[Any]]:
     broker = target.broker
     # The stages first: one whose note is put meanwhile is named by it.
     stages = [queue for queue in broker.queues() if is_stage_of(queue.name, target.name)]
-    try:
-        notes = _notes_in(broker.queue(published_name(target.name), create=False))
-    except NotFound:  # nothing has ever been published into it
+    notes = notes_of(target)
+    if notes is None:
         return stages
-    named = {stage.queue for _, note in notes for stage in note.stages}
+    named = {stage.queue for _, note in notes.undone() for stage in note.stages}
     return [queue for queue in stages if queue.name not in named]
 
 
 def finish_decided(target: Queue[Any]) -> None:
     """For whoever is about to read the queue: what a driver has decided and not moved before it died is moved now, as
     far as there is room. Where another process publishes at this moment nothing is done."""
-    try:
-        notes = _notes_in(target.broker.queue(published_name(target.name), create=False))
-    except NotFound:
-        return
-    if any(not note.done and not note.prepared for _, note in notes):
+    notes = notes_of(target)
+    if notes is not None and any(not note.prepared for _, note in notes.undone()):
         with contextlib.suppress(Full, ConsumerRefused):
             Publication(target, 0.0).finish()
 
 
+def rows_of(stages: Iterable[Stage]) -> int:
+    return sum(stage.count for stage in stages)
+
+
 class Publication:
-    """The notes of one queue.
+    """Batches on their way into one queue.
 
     Arguments:
         target: into which rows are published.
@@ -122,23 +76,24 @@ class Publication:
         self._target = target
         self._broker: Broker = target.broker
         self._timeout = timeout
-        self._notes = self._broker.queue(published_name(target.name), max_deliveries=0, max_deaths=0)
+        self._notes = Notes(target, self._broker.queue(published_name(target.name), max_deliveries=0, max_deaths=0))
 
     def publish(
         self, query: str, batch: int, stages: Sequence[Stage], *, kept: bool = True, purge: bool = False
     ) -> bool:
-        """Decides for this batch, and moves its rows. False: it, or a later one of this query, was published before;
-        its stages are dropped.
+        """Decides for this batch, and moves its rows. False: it was published before; its stages are dropped.
 
-        Raises DataLost if a stage is not as it was written: nothing is decided then. Full after the timeout: the batch
-        is decided, and the next who comes goes on.
+        Raises DataLost if a stage is not as it was written, or a later batch of the query, or this one with other
+        rows, was published before: nothing is decided then. Full after the timeout: the batch is decided, and the next
+        who comes goes on.
         """
         with self._turn() as deadline:
             self._finish(deadline)
-            if self._decided(query, batch) is not None:
+            rows = rows_of(stages)
+            if self._decided(query, batch, rows) is not None:
                 drop(self._broker, stages)
                 return False
-            self._decide(Note(query, batch, False, tuple(stages), kept, purge), deadline)
+            self._decide(self._note(query, batch, rows, stages, kept=kept, purge=purge), deadline)
             return True
 
     def finish(self) -> int:
@@ -174,27 +129,28 @@ class Publication:
         with self._turn():
             self._check(stages)
             self._keep(stages)
-            old = [(message, note) for message, note in self._read() if note.query == query and note.prepared]
-            self._notes.put(Note(query, batch, False, tuple(stages), prepared=True).text())
-            for message, note in old:
+            old = [(position, note) for position, note in self._notes.of(query) if note.prepared]
+            self._notes.put(replace(self._note(query, batch, rows_of(stages), stages), prepared=True))
+            for position, note in old:
                 drop(self._broker, [stage for stage in note.stages if stage not in stages])
-                self._drop(message)
+                self._notes.drop(position)
 
     def publish_prepared(self, query: str, batch: int, stages: Sequence[Stage], purge: bool = False) -> bool:
         """Moves what another host has decided; False: it was done before. Raises DataLost, Full."""
         with self._turn() as deadline:
             self._finish(deadline)
-            if self._decided(query, batch) is not None:
+            last = self._last(query)
+            if last is not None and last.batch >= batch:
                 return False
-            self._decide(Note(query, batch, False, tuple(stages), True, purge), deadline)
+            self._decide(self._note(query, batch, rows_of(stages), stages, purge=purge), deadline)
             return True
 
     def forget(self, query: str) -> None:
         """Drops the note that a batch write left which nobody can repeat."""
         with self._turn():
-            for message, note in self._read():
-                if note.query == query and note.done:
-                    self._drop(message)
+            for position, note in self._notes.of(query):
+                if note.done:
+                    self._notes.drop(position)
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[DecidingTurn]:
@@ -211,32 +167,54 @@ class Publication:
         deadline = None if self._timeout is None else time.monotonic() + self._timeout
         while True:
             try:
-                owner = self._notes.consumer(exclusive=True)
+                owner = self._notes.queue.consumer(exclusive=True)
                 break
             except ConsumerRefused:
                 if deadline is not None and time.monotonic() >= deadline:
                     raise
                 time.sleep(_POLL)
         with owner:
-            settle_the_dead(self._notes)  # a mover that was killed: its entry is in the stage, or in the queue
+            settle_the_dead(self._notes.queue)  # a mover that was killed: its entry is in the stage, or in the queue
+            for position, note in self._notes.read().strange():
+                drop(self._broker, note.stages)  # what was decided went with the queue that it was decided for
+                self._notes.drop(position)
             yield deadline
 
-    def _read(self) -> list[tuple[Message[Any], Note]]:
-        return _notes_in(self._notes)
+    def _note(
+        self, query: str, batch: int, rows: int, stages: Sequence[Stage], *, kept: bool = True, purge: bool = False
+    ) -> Note:
+        return Note(query, batch, False, rows, self._notes.into, tuple(stages), kept, purge)
 
     def _abort(self, stages: Sequence[Stage]) -> None:
-        named = {stage for _, note in self._read() for stage in note.stages}
+        named = {stage for _, note in self._notes.undone() for stage in note.stages}
         drop(self._broker, [stage for stage in stages if stage not in named])
 
-    def _decided(self, query: str, batch: int) -> Note | None:
-        """The note which says that this batch of a query, or a later one, is published."""
-        found = [note for _, note in self._read() if note.query == query and not note.prepared and note.batch >= batch]
+    def _last(self, query: str) -> Note | None:
+        """The note of the last batch of a query that is decided."""
+        found = [note for _, note in self._notes.of(query) if not note.prepared]
         return max(found, key=lambda note: note.batch, default=None)
+
+    def _decided(self, query: str, batch: int, rows: int) -> Note | None:
+        """The note which says that this batch is published; None: it is not. Raises DataLost if it is another batch
+        under an old number: Spark takes rows for written whose sink is silent."""
+        last = self._last(query)
+        if last is None or last.batch < batch:
+            return None
+        if (last.batch, last.rows) == (batch, rows):
+            return last
+        raise DataLost(
+            f"these rows come under an old number of {query!r}, and are not those that were published under it into "
+            f"queue {self._target.name!r}",
+            figures=f"published is batch {last.batch:,} with {last.rows:,} rows, this is batch {batch:,} with {rows:,}",
+            remedy="nothing of this batch is published. The checkpoint of the query is older than what was published: "
+            "it is a copy or a backup, or its last batches were removed; begin a new checkpoint. For a batch write "
+            "give another idempotencyKey, or a higher idempotencyVersion",
+        )
 
     def _decide(self, note: Note, deadline: float | None) -> None:
         self._check(note.stages)
         self._keep(note.stages)
-        self._notes.put(note.text())
+        self._notes.put(note)
         self._finish(deadline)
 
     def _check(self, stages: Sequence[Stage]) -> None:
@@ -272,25 +250,25 @@ class Publication:
 
     def _finish(self, deadline: float | None) -> int:
         finished = 0
-        for message, note in self._read():
-            if note.done or note.prepared:
+        for position, note in self._notes.undone():
+            if note.prepared:
                 continue
             if note.purge:
                 self._target.purge()
                 note = replace(note, purge=False)
-                message = self._replace(message, note)  # a purge that is repeated would take what was moved since
+                position = self._notes.replace(note)  # a purge that is repeated would take what was moved since
             for stage in note.stages:
                 self._move(stage, deadline)
             if not note.elsewhere:
-                self._end(message, note)
+                self._end(position, note)
                 finished += 1
         return finished
 
-    def _end(self, message: Message[Any], note: Note) -> None:
+    def _end(self, position: int, note: Note) -> None:
         if note.kept:
-            self._replace(message, Note(note.query, note.batch, True))
+            self._notes.replace(Note(note.query, note.batch, True, note.rows, note.into))
         else:
-            self._drop(message)
+            self._notes.drop(position)
 
     def _move(self, stage: Stage, deadline: float | None) -> None:
         try:
@@ -313,17 +291,6 @@ class Publication:
                 time.sleep(_POLL)
         queue.delete()
 
-    def _replace(self, message: Message[Any], note: Note) -> Message[Any]:
-        """The new note first. Of one query there is one then; the batches before are done, so they need none."""
-        old = [each for each, other in self._read() if other.query == note.query]
-        self._notes.put(note.text())
-        for each in old:
-            self._drop(each)
-        return next(each for each, other in self._read() if other == note)
-
-    def _drop(self, message: Message[Any]) -> None:
-        discard_at(self._notes, message.position)
-
 
 class DecidingTurn:
     """What a write into several hosts asks the one that decides. Publication.turn() makes it."""
@@ -332,13 +299,24 @@ class DecidingTurn:
         self._of = publication
         self._deadline = deadline
 
-    def decided(self, query: str, batch: int) -> Note | None:
-        """The note of this batch, or a later one, of the query; None: it is not decided."""
-        return self._of._decided(query, batch)
+    def decided(self, query: str, batch: int, rows: int) -> Note | None:
+        """The note of this batch; None: it is not decided. Raises DataLost as Publication.publish()."""
+        return self._of._decided(query, batch, rows)
 
-    def decide(self, note: Note) -> None:
+    def decide(
+        self,
+        query: str,
+        batch: int,
+        rows: int,
+        stages: Sequence[Stage],
+        elsewhere: Mapping[str, tuple[Stage, ...]],
+        *,
+        kept: bool,
+        purge: bool,
+    ) -> None:
         """Decides for all hosts, and moves the rows of this one. Raises DataLost: nothing is decided then."""
-        self._of._decide(note, self._deadline)
+        note = self._of._note(query, batch, rows, stages, kept=kept, purge=purge)
+        self._of._decide(replace(note, elsewhere=elsewhere), self._deadline)
 
     def abort(self, stages: Sequence[Stage]) -> None:
         """Drops stages of this host that no note names."""
@@ -346,6 +324,6 @@ class DecidingTurn:
 
     def complete(self, query: str, batch: int) -> None:
         """The other hosts have moved theirs."""
-        for message, note in self._of._read():
-            if note.query == query and note.batch == batch and not note.done and not note.prepared:
-                self._of._end(message, note)
+        for position, note in self._of._notes.of(query):
+            if note.batch == batch and not note.done and not note.prepared:
+                self._of._end(position, note)

@@ -50,7 +50,7 @@ class StreamSink:
     """The stream writer's logic.
 
     Guarantee: each batch of a query is published once, whoever is killed when: all of it or nothing is decided in one
-    put.
+    put. A batch with an old number and other rows is a DataLost: the checkpoint is older than what was published.
     """
 
     def __init__(self, options: SinkOptions) -> None:
@@ -86,7 +86,7 @@ class BatchSink:
     """The batch writer's logic.
 
     Arguments:
-        options: with an idempotency_key a second write with the same key publishes nothing.
+        options: with an idempotency_key a second write with the same key and version publishes nothing.
         overwrite: mode("overwrite"). Raises ValueError unless truncate=true is given with it, and with it alone.
     """
 
@@ -104,6 +104,7 @@ class BatchSink:
         self._options = options
         self._purge = overwrite
         self._key = options.idempotency_key or secrets.token_hex(16)
+        self._version = options.idempotency_version
 
     def write(self, batches: Iterable[pyarrow.RecordBatch]) -> Staged:
         return self.stage(_rows(batches))
@@ -118,7 +119,7 @@ class BatchSink:
             return
         with named_broker(self._options.path, self._options.key_file) as broker:
             Publication(broker.queue(self._options.queue), self._options.commit_timeout).publish(
-                self._key, 0, stages, kept=self._options.idempotency_key is not None, purge=self._purge
+                self._key, self._version, stages, kept=self._options.idempotency_key is not None, purge=self._purge
             )
 
     def abort(self, messages: Sequence[Staged | None]) -> None:

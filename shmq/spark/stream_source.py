@@ -151,7 +151,7 @@ class StreamSource:
         if not taken and any(one.is_blocked(reached[one.queue]) for one in subscriptions):
             return Offset(reached, empty + 1).plain()  # so that Spark acknowledges what takes the room
         if self._target is not None:
-            self._target = self._target - taken if taken else 0  # others may have consumed what was there
+            self._target = max(self._target - taken, 0) if taken else 0  # others may have consumed what was there
             if not taken:
                 return self._finished(start, reached)
         return Offset(reached, empty).plain()

@@ -1,9 +1,8 @@
 """What a streaming query has taken of one queue, and not yet acknowledged: the queue `orders.spark.etl`.
 
 Only the planner of the query moves entries there, in the order of `orders`, and only it discards them. It holds the
-queue's
-exclusive consumer, and never receives: a planner whose process has died has lost it at that moment, so the next one
-    need not wait; a second one beside it is refused.
+queue's exclusive consumer, and never receives: a planner whose process has died has lost it at that moment, so the
+next one need not wait; a second one beside it is refused.
 """
 
 from __future__ import annotations
@@ -20,12 +19,13 @@ from shmq.engine.claims.claim import (
     queue_of_claims,
     settle_the_dead,
 )
-from shmq.errors import ConsumerRefused
+from shmq.errors import ConsumerRefused, Full, OutOfSpace
 from shmq.names import check_queue_name
 from shmq.spark.data_lost import DataLost
 from shmq.spark.entry_range import EntryRange, split
 from shmq.spark.named_queue import claims_of, named_queue
 from shmq.spark.offset import Reached
+from shmq.spark.plan_record import PLANNED, PlanRecord
 from shmq.spark.publication import finish_decided
 
 if TYPE_CHECKING:
@@ -41,8 +41,10 @@ _NO_LIMIT: Final = 1 << 62
 
 def claims_name(queue: str, subscription: str) -> str:
     """The name of the queue that holds what a subscription has claimed. Raises ValueError."""
+    if subscription.endswith(PLANNED):
+        raise ValueError(f"option subscription={subscription!r}: names that end with {PLANNED!r} are taken by shmq")
     name = f"{queue}.spark.{subscription}"
-    check_queue_name(name, noun="queue of claims")
+    check_queue_name(name + PLANNED, noun="queue of claims")
     return name
 
 
@@ -84,6 +86,8 @@ class Subscription:
         self._full = False
         finish_decided(self._source)
         settle_the_dead(self._claims)  # a planner that was killed amid a move: its entry is here or there, and visible
+        self._record = PlanRecord(broker, self._claims)
+        discard_below(self._claims, self._record.acknowledged)  # what a planner left that was killed meanwhile
 
     def _owned(self) -> Consumer[Any]:
         deadline = time.monotonic() + _OWNERSHIP_SECONDS
@@ -125,15 +129,41 @@ class Subscription:
         return self.begin()
 
     def reach(self, start: Reached, entries: int | None, nbytes: int | None, timeout: float) -> Reached:
-        """How far the next batch goes: what was claimed before, then new claims.
+        """How far the next batch goes: where it ended before, if it was planned before; else what was claimed before,
+        then new claims.
 
         Arguments:
             start: where it begins, of this queue (see checked()).
             entries, nbytes: the most that it may have; None: no limit. One entry is always allowed.
             timeout: seconds, how long to wait for the first entry; the start itself if none comes.
 
-        Raises NotFound, Closed.
+        Raises NotFound, Closed; DataLost if what lies behind the start was acknowledged, unless it shall not fail.
         """
+        if self._fails and start.position < self._record.acknowledged:
+            raise DataLost(
+                f"the checkpoint is older than what was acknowledged of subscription {self._name!r} of queue "
+                f"{self.queue!r}",
+                figures=f"it goes on at position {start.position:,} of {self._claims.name!r}, and all below "
+                f"{self._record.acknowledged:,} was acknowledged",
+                remedy="it is a copy or a backup, or its last batches were removed, or another query has read this "
+                "subscription. A new checkpoint begins with what is not acknowledged; failOnDataLoss=false goes on "
+                "with it in this one, where a sink may take new rows for those of an old batch",
+            )
+        reached = self._reached(start, entries, nbytes, timeout)
+        if reached.position > start.position:
+            try:
+                self._record.plan(reached.position)
+            except (Full, OutOfSpace):  # it stays claimed, for the next time
+                self._full, self._known = True, None
+                return start
+        return reached
+
+    def _reached(self, start: Reached, entries: int | None, nbytes: int | None, timeout: float) -> Reached:
+        planned = self._record.end_behind(start.position)
+        if planned is not None:
+            rows = sum(1 for _ in entries_between(self._claims, start.position, planned))
+            if rows:
+                return Reached(self._id, planned, start.rows + rows)
         entries = _NO_LIMIT if entries is None else entries
         nbytes = _NO_LIMIT if nbytes is None else nbytes
         if self._known is None or self._known > start.position:
@@ -196,5 +226,16 @@ class Subscription:
         return self._source.qsize()
 
     def acknowledge(self, end: Reached) -> int:
-        """Discards what lies below; how many entries. What another queue held, in its time, is no more."""
-        return discard_below(self._claims, end.position) if end.id == self._id else 0
+        """Discards what lies below; how many entries. What another queue held, in its time, is no more.
+
+        Raises Full, OutOfSpace: there is no memory for a message of 200 bytes.
+        """
+        if end.id != self._id:
+            return 0
+        try:
+            self._record.acknowledge(end.position)
+        except (Full, OutOfSpace):  # what is discarded makes room
+            discarded = discard_below(self._claims, end.position)
+            self._record.acknowledge(end.position)
+            return discarded
+        return discard_below(self._claims, end.position)

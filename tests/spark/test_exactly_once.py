@@ -10,8 +10,9 @@ import pytest
 import shmq
 from shmq.engine.claims.claim import Claimer, queue_of_claims
 from shmq.spark.batch_source import BatchSource
+from shmq.spark.notes import published_name
 from shmq.spark.options import SinkOptions, SourceOptions
-from shmq.spark.publication import Publication, published_name
+from shmq.spark.publication import Publication
 from shmq.spark.stage import is_stage_of
 from shmq.spark.stream_source import Limit, StreamSource
 from shmq.spark.subscription import claims_name

@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 import shmq
-from shmq.spark.publication import published_name, undecided
+from shmq.spark.notes import published_name
+from shmq.spark.publication import undecided
 from shmq.spark.subscription import claims_name
 from tests.spark.drivers import SECONDS, STREAM, end, program, running
 from tests.spark.gateways import GatewayProcess

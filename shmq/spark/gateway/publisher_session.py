@@ -11,7 +11,7 @@ import shmq
 from shmq.spark.gateway.leased_session import LeasedSession
 from shmq.spark.gateway.wire import stages_of
 from shmq.spark.options import SinkOptions
-from shmq.spark.publication import Note, Publication
+from shmq.spark.publication import Publication
 
 __all__ = ["PublisherSession", "act"]
 
@@ -38,12 +38,12 @@ class PublisherSession(LeasedSession):
             return None
         query, batch = str(said["query"]), int(said["batch"])
         if call == "decided":
-            note = self._turn.decided(query, batch)
+            note = self._turn.decided(query, batch, int(said["rows"]))
             return None if note is None else asdict(note)
         if call == "decide":
             elsewhere = {str(uri): stages_of(stages) for uri, stages in said["elsewhere"].items()}
             own, kept, purge = stages_of(said["stages"]), bool(said["kept"]), bool(said["purge"])
-            self._turn.decide(Note(query, batch, False, own, kept, purge, elsewhere=elsewhere))
+            self._turn.decide(query, batch, int(said["rows"]), own, elsewhere, kept=kept, purge=purge)
             return None
         assert call == "complete", call
         self._turn.complete(query, batch)

@@ -28,7 +28,7 @@ __all__ = [
     "staged_of",
 ]
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 _OWN: Final = {name: getattr(shmq.errors, name) for name in shmq.errors.__all__} | {
     "DataLost": DataLost,
     "GatewayError": GatewayError,
