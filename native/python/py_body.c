@@ -3,10 +3,10 @@
 
 /* A checked copy; NULL without an exception: the checksum does not fit. */
 static PyObject *body_copy(const py_message *self) {
-    bool intact = true;
+    shmq_copied copied = SHMQ_COPIED_NOTHING;
     py_queue plain = {.owner = self->consumer->owner, .q = self->q, .codec_kind = CODEC_BYTES};
-    PyObject *body = delivery_body(&plain, &self->d, &intact);
-    if (!intact) {
+    PyObject *body = delivery_body(&plain, &self->d, &copied);
+    if (copied == SHMQ_COPIED_DAMAGE) {
         Py_CLEAR(body);
     }
     return body;

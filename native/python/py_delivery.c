@@ -236,12 +236,12 @@ static PyObject *delivery_headers(PyObject *o, PyObject *unused) {
 static PyObject *delivery_bytes(PyObject *o, PyObject *unused) {
     py_delivery *self = (py_delivery *)o;
     py_queue plain = *self->queue;
-    bool intact;
+    shmq_copied copied;
     (void)unused;
     plain.codec_kind = CODEC_BYTES;
     plain.q = self->q;
-    PyObject *body = readable(self) ? delivery_body(&plain, &self->d, &intact) : NULL;
-    if (body != NULL && !intact) {
+    PyObject *body = readable(self) ? delivery_body(&plain, &self->d, &copied) : NULL;
+    if (body != NULL && copied == SHMQ_COPIED_DAMAGE) {
         Py_DECREF(body);
         Py_RETURN_FALSE;
     }

@@ -39,14 +39,11 @@ typedef struct copier {
 
 static shmq_copied copy_body(void *to, const shmq_queue *q, const shmq_delivery *d) {
     copier *c = to;
-    bool intact;
+    shmq_copied copied = SHMQ_COPIED_NOTHING;
     (void)q;
     Py_CLEAR(c->body); /* of a message that another process took meanwhile */
-    c->body = delivery_body(c->queue, d, &intact);
-    if (SHMQ_LIKELY(c->body != NULL && intact)) {
-        return SHMQ_COPIED;
-    }
-    return c->body == NULL ? SHMQ_COPIED_NOTHING : SHMQ_COPIED_DAMAGE;
+    c->body = delivery_body(c->queue, d, &copied);
+    return copied;
 }
 
 /* self._take(delivery): decodes, then settles. NULL without an exception: the message was taken away meanwhile. */

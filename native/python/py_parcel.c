@@ -149,12 +149,12 @@ static PyObject *body_object(const py_queue *self, const shmq_delivery *d) {
 }
 
 /* The body is copied first, then the copy is checked: what is handed out is what was checked. */
-PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *intact) {
+PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, shmq_copied *copied_as) {
     PyObject *body = body_object(self, d);
-    if (body == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
-        PyErr_Clear(); /* only a damaged body is no text, or one that another process has by now */
-        *intact = false;
-        return PyBytes_FromStringAndSize((const char *)d->bytes, (Py_ssize_t)d->body_len);
+    bool intact, strange = body == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError);
+    if (strange) { /* a producer put what is no text, or the body is damaged, or another message's by now */
+        PyErr_Clear();
+        body = PyBytes_FromStringAndSize((const char *)d->bytes, (Py_ssize_t)d->body_len);
     }
     if (body == NULL) {
         return NULL;
@@ -165,10 +165,11 @@ PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *inta
     }
     if (d->body_len > BIG_COPY) {
         BEGIN_WAIT(self)
-        *intact = shmq_delivery_intact(self->q, &copied);
+        intact = shmq_delivery_intact(self->q, &copied);
         END_WAIT(self)
     } else {
-        *intact = shmq_delivery_intact(self->q, &copied);
+        intact = shmq_delivery_intact(self->q, &copied);
     }
+    *copied_as = !intact ? SHMQ_COPIED_DAMAGE : strange ? SHMQ_COPIED_STRANGE : SHMQ_COPIED;
     return body;
 }

@@ -102,7 +102,7 @@ void parcel_timed(shmq_outgoing *out, const put_extras *x);
 void parcel_clear(parcel *p);
 
 /* The body of a delivery as bytes or str; *intact false: its checksum does not fit. NULL with an exception set. */
-PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *intact);
+PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, shmq_copied *copied_as);
 /* Makes a dead letter of an acquired entry that no consumer may get: self._dead_letter(delivery). */
 bool queue_dead_letter(py_queue *self, const shmq_delivery *d);
 /* What get and receive do before and after their waits: interpreter lock, signal handlers, dead letters. */

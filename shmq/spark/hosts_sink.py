@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from shmq.engine.arrow.outgoing import checked
 from shmq.errors import ShmqError
 from shmq.spark.options import SinkOptions
 from shmq.spark.publication import rows_of
@@ -71,7 +72,7 @@ class HostsStreamSink:
         uris = list(self._addresses)
         with ExitStack() as stack:
             uploads: dict[str, Any] = {}
-            for index, batch in spread(batches, len(uris), self._by_group):
+            for index, batch in spread(checked(batches), len(uris), self._by_group):
                 uri = uris[index]
                 if uri not in uploads:
                     client = stack.enter_context(self._client(uri))

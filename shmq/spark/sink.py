@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shmq.engine.arrow.bodies import Bodies
-from shmq.engine.arrow.outgoing import Outgoing, bodies_of, outgoing
+from shmq.engine.arrow.outgoing import Outgoing, bodies_of, checked, outgoing
 from shmq.spark.named_queue import named_broker
 from shmq.spark.options import SinkOptions
 from shmq.spark.publication import Publication
@@ -34,7 +34,7 @@ def _stage(options: SinkOptions, rows: Iterable[Outgoing | Bodies]) -> tuple[Sta
 
 
 def _rows(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[Outgoing | Bodies]:
-    for batch in batches:
+    for batch in checked(batches):
         bodies = bodies_of(batch)
         if bodies is None:
             yield from outgoing(batch)

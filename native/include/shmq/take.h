@@ -47,12 +47,14 @@ void shmq_want_any_end(shmq_queue_wait *of, uint32_t count);
 typedef enum shmq_copied {
     SHMQ_COPIED,
     SHMQ_COPIED_DAMAGE, /* the copy does not match its checksum */
+    SHMQ_COPIED_STRANGE, /* the copy is whole, and no value of its content type: as of a type that the call does not copy */
     SHMQ_COPIED_NOTHING /* the caller could not, and knows why: SHMQ_INTERRUPTED */
 } shmq_copied;
 
 typedef struct shmq_getting {
     uint64_t until_ns;
-    uint32_t contents; /* the call copies content types below this one, and leaves others acquired: d->counted */
+    /* The call copies content types below this one. It leaves others, and what `copy` finds strange, acquired: d->counted. */
+    uint32_t contents;
     shmq_copied (*copy)(void *to, const shmq_queue *q, const shmq_delivery *d);
     void *
         to; /* for `copy`, which is called again for the next message when another process took over the one that it copied */

@@ -173,6 +173,12 @@ shmq_status shmq_receive_any(shmq_queue_wait *of, uint32_t count, uint32_t first
     return status;
 }
 
+/* Whatever the taker cannot copy: the caller decodes and settles it, or gives it back. */
+static shmq_status left_acquired(shmq_queue *q) {
+    shmq_add_relaxed(&q->counters->received, 1);
+    return SHMQ_OK;
+}
+
 /* An inline body: the taker copies it while OFFERED, then takes and settles it by one CAS. */
 SHMQ_INLINE shmq_status get_offered(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
     shmq_copied copied = g->copy(g->to, q, d);
@@ -183,8 +189,8 @@ SHMQ_INLINE shmq_status get_offered(shmq_queue *q, const shmq_getting *g, shmq_d
         shmq_offer_cancel(q, d);
         return SHMQ_INTERRUPTED;
     }
-    return shmq_offer_acquire(q, d) == SHMQ_SETTLED ? SHMQ_SETTLED
-                                                    : damaged(q, d); /* else the copy was of another message */
+    SHMQ_TRY(shmq_offer_acquire(q, d)); /* SHMQ_SETTLED: the copy was of another message */
+    return copied == SHMQ_COPIED_STRANGE ? left_acquired(q) : damaged(q, d);
 }
 
 /* All other bodies: the taker acquires the message first, so that no other one takes it over during a long copy or a
@@ -192,10 +198,12 @@ SHMQ_INLINE shmq_status get_offered(shmq_queue *q, const shmq_getting *g, shmq_d
 static shmq_status get_acquired(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
     SHMQ_TRY(shmq_offer_acquire(q, d));
     if (d->content >= g->contents) {
-        shmq_add_relaxed(&q->counters->received, 1);
-        return SHMQ_OK;
+        return left_acquired(q);
     }
     shmq_copied copied = g->copy(g->to, q, d);
+    if (copied == SHMQ_COPIED_STRANGE) {
+        return left_acquired(q);
+    }
     if (copied == SHMQ_COPIED_NOTHING) {
         (void)shmq_release(q, d, false);
         return SHMQ_INTERRUPTED;

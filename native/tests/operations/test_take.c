@@ -148,6 +148,27 @@ static void a_queue_that_is_deleted_says_so(shmq_queue *q) {
     CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_NOT_FOUND);
 }
 
+/* In a slot, and in a block. */
+static void what_is_strange_is_left_acquired(shmq_queue *q) {
+    shmq_delivery d;
+    uint64_t number = 0;
+    answer = SHMQ_COPIED_STRANGE;
+    for (int large = 0; large < 2; large++) {
+        if (large) {
+            put_large(q);
+        } else {
+            put_number(q, 7);
+        }
+        CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_OK);
+        CHECK(d.counted);
+        CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
+        CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    answer = SHMQ_COPIED;
+    CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_EMPTY);
+}
+
 static void of_several_the_one_that_has_something(shmq_queue *one, shmq_queue *other) {
     shmq_queue_wait of[2] = {{.q = one, .owner = shmq_self(one)}, {.q = other, .owner = shmq_self(other)}};
     shmq_delivery d;
@@ -240,6 +261,7 @@ int main(void) {
     shmq_queue *q = scratch_queue(m, "one", 0, true), *other = scratch_queue(m, "other", 0, true);
     a_get_copies_or_leaves_it_acquired(q);
     what_cannot_be_copied_stays(q);
+    what_is_strange_is_left_acquired(q);
     a_receive_checks_its_copy(q);
     a_wait_ends_when_its_caller_does_not_go_on(q);
     of_several_the_one_that_has_something(q, other);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from shmq.codec import OCTETS, TEXT
@@ -12,7 +12,7 @@ from shmq.engine.arrow.option_columns import options_of
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["COLUMNS", "Outgoing", "bodies_of", "check_columns", "outgoing"]
+__all__ = ["COLUMNS", "Outgoing", "bodies_of", "check_columns", "checked", "outgoing"]
 
 _WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
 # What a frame may have beside its body, and which types of Spark it may be.
@@ -58,6 +58,34 @@ def check_columns(types: Mapping[str, str]) -> None:
     for name, kind in types.items():
         if kind not in COLUMNS[name]:
             raise ValueError(f"column {name!r} is {kind}; {' or '.join(COLUMNS[name])} is expected: cast it")
+
+
+def checked(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    """The same batches, if their texts are text: Arrow and Spark keep any bytes in a string. Raises ValueError naming
+    column and row, from 0 on."""
+    import pyarrow as pa
+
+    before = 0
+    for batch in batches:
+        try:
+            batch.validate(full=True)
+        except pa.ArrowInvalid as error:
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                _check_texts(name, column, before)
+            raise ValueError(f"an Arrow batch does not fit together: {error}") from None
+        before += batch.num_rows
+        yield batch
+
+
+def _check_texts(name: str, column: pyarrow.Array, before: int) -> None:
+    for number in range(len(column)):
+        try:
+            column[number].as_py()
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"column {name!r} of row {before + number:,} is no text in UTF-8: {error}; make text of it first, in "
+                "Spark by decode(body, 'ISO-8859-1') of the bytes as they were read, or leave a body binary"
+            ) from None
 
 
 def bodies_of(batch: pyarrow.RecordBatch) -> Bodies | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shmq.core.handles import browse_entry, ends_of, get_columns
 from shmq.engine.arrow.bodies import Bodies
 from shmq.engine.arrow.column_batches import batch_of, batches_between
-from shmq.engine.arrow.outgoing import Outgoing, bodies_of, outgoing
+from shmq.engine.arrow.outgoing import Outgoing, bodies_of, checked, outgoing
 from shmq.engine.arrow.plain_columns import batches_in, plain
 from shmq.engine.arrow.put_rows import Rules, put_bodies, put_row
 from shmq.engine.arrow.row import BATCH_BYTES, BATCH_ROWS, FIELDS, arrow_schema, batches
@@ -90,7 +90,7 @@ def put_stream(queue: OpenQueue, rules: Rules, given: Any, timeout: float | None
     deadline = None if timeout is None else time.monotonic() + timeout
     accepted = 0
     try:
-        for rows in chain.from_iterable(map(_rows_of, batches_in(given))):
+        for rows in chain.from_iterable(map(_rows_of, checked(map(plain, batches_in(given))))):
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
             if isinstance(rows, Bodies):
                 put_bodies(queue, queue.name, rules, rows, left)
@@ -106,6 +106,5 @@ def put_stream(queue: OpenQueue, rules: Rules, given: Any, timeout: float | None
 
 
 def _rows_of(batch: pyarrow.RecordBatch) -> Iterable[Outgoing | Bodies]:
-    batch = plain(batch)
     bodies = bodies_of(batch)
     return outgoing(batch) if bodies is None else (bodies,)
