@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from shmq.engine.arrow.row import FIELDS, batches
 from shmq.engine.claims.claim import bounds_of, clock_offset_of, identity_of, levels_of
 from shmq.engine.message.selection import entry_selection
+from shmq.spark.bounds import ALL_TIMES, put_between, within
 from shmq.spark.column_batches import column_batches
 from shmq.spark.entry_range import EntryRange, entries_of, split
-from shmq.spark.named_queue import named_broker, named_queue
+from shmq.spark.named_queue import named_broker, named_queue, queues_like
 from shmq.spark.options import SourceOptions
 from shmq.spark.publication import finish_decided
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow
 
+    from shmq.engine.broker.broker import Broker
     from shmq.engine.queue.queue import Queue
 
 __all__ = ["BatchSource"]
@@ -43,7 +45,11 @@ class BatchSource:
     def partitions(self) -> list[EntryRange]:
         """Raises BrokerNotFound, NotFound."""
         with named_broker(self._options.path, self._options.key_file) as broker:
-            return [part for name in self._options.queues for part in self._parts_of(named_queue(broker, name))]
+            pattern = self._options.pattern
+            named = (named_queue(broker, name) for name in self._options.queues)
+            queues = named if pattern is None else queues_like(broker, pattern)
+            parts = (part for queue in queues for part in self._parts_of(queue))
+            return list(within(parts, self._options.positions))
 
     def _parts_of(self, queue: Queue[Any]) -> list[EntryRange]:
         finish_decided(queue)
@@ -61,12 +67,20 @@ class BatchSource:
         """Arrow batches of one partition."""
         if partition is None:
             return
-        fails = self._options.fail_on_data_loss
         with named_broker(self._options.path, self._options.key_file) as broker:
-            if self._options.selector is None:
-                yield from column_batches(broker, partition, self._columns, fails)
+            if self._options.times == ALL_TIMES:
+                yield from self._batches(broker, partition, self._columns)
                 return
-            offset_ns = clock_offset_of(broker)
-            selects = entry_selection(self._options.selector, offset_ns)
-            entries = entries_of(broker, partition, fails)
-            yield from batches(filter(selects, entries), partition.queue, self._columns, offset_ns)
+            more = () if "enqueued_at" in self._columns else ("enqueued_at",)
+            found = self._batches(broker, partition, (*self._columns, *more))
+            yield from put_between(found, self._options.times, self._columns)
+
+    def _batches(self, broker: Broker, partition: EntryRange, names: tuple[str, ...]) -> Iterator[pyarrow.RecordBatch]:
+        fails = self._options.fail_on_data_loss
+        if self._options.selector is None:
+            yield from column_batches(broker, partition, names, fails)
+            return
+        offset_ns = clock_offset_of(broker)
+        selects = entry_selection(self._options.selector, offset_ns)
+        entries = entries_of(broker, partition, fails)
+        yield from batches(filter(selects, entries), partition.queue, names, offset_ns)

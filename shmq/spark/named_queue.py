@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Collection
 from contextlib import suppress
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
     from shmq.engine.queue.queue import Queue
     from shmq.spark.options import SinkOptions
 
-__all__ = ["check_target", "claims_of", "named_broker", "named_queue"]
+__all__ = ["check_target", "claims_of", "named_broker", "named_queue", "queues_like"]
 
 _TERMS = {"priority": "priorities=10", "group": "groups=shared"}  # what a queue has to be declared with for a column
+
+_OWN = re.compile(r"\.spark\.|\.stage\.[0-9a-f]{16}$|\.published$|\.dead$")  # names that shmq gives
 
 
 def named_broker(path: str, key_file: str | None = None) -> Broker:
@@ -55,6 +58,14 @@ def named_queue(broker: Broker, name: str) -> Queue[Any]:
         f"there is no queue {name!r} in the broker {broker.path}",
         remedy=f"did you mean {near[0]!r}?" if near else "check the option queue; shmq ls shows what is there",
     )
+
+
+def queues_like(broker: Broker, pattern: str) -> list[Queue[Any]]:
+    """The queues whose whole name matches a regular expression, by name; without those that shmq has made beside them:
+    claims, stages, notes, dead letters. Whoever wants one of those names it."""
+    wanted = re.compile(pattern)
+    found = [queue for queue in broker.queues() if wanted.fullmatch(queue.name) and not _OWN.search(queue.name)]
+    return sorted(found, key=lambda queue: queue.name)
 
 
 def claims_of(broker: Broker, queue: str, claims: str, subscription: str) -> Queue[Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,25 +12,19 @@ from typing import Any, Final
 from shmq.errors import SelectorError
 from shmq.names import check_queue_name, parse_broker_path
 from shmq.options.value import parse_size
+from shmq.spark.bounds import positions_of, times_of
 from shmq.spark.gateway.address import Address, parse_uris
+from shmq.spark.option_names import FROM_SPARK, SINK, SOURCE, check_names
 
-__all__ = ["SinkOptions", "SourceOptions", "addresses_of", "remote_texts"]
+__all__ = ["FAILFAST", "SinkOptions", "SourceOptions", "addresses_of", "remote_texts"]
 
 _TRUE: Final = {"true": True, "false": False}
-_FROM_SPARK: Final = frozenset({"checkpointlocation", "queryname", "outputmode"})  # what Spark hands on besides
-
-_SOURCE: Final = frozenset({
-    "path", "queue", "table", "subscription", "selector", "maxRowsPerBatch", "maxBytesPerBatch", "maxPartitionBytes",
-    "minPartitions", "pollMs", "failOnDataLoss", "columns", "pushdown",
-    "uri", "tokenFile", "caFile", "encryptionKeyFile",
-})  # fmt: skip
-_SINK: Final = frozenset({
-    "path", "queue", "stageTtl", "commitTimeout", "idempotencyKey", "idempotencyVersion", "truncate",
-    "uri", "tokenFile", "caFile", "distribution", "encryptionKeyFile",
-})  # fmt: skip
 _PLACES: Final = frozenset(
     {"path", "uri", "tokenfile", "cafile", "distribution", "encryptionkeyfile"}
 )  # which the hosts are
+_HERE: Final = frozenset({"minrowsperbatch", "maxbatchdelay", "schema", "mode"})  # which a gateway has no part in
+FAILFAST: Final = "FAILFAST"
+_MODES: Final = ("PERMISSIVE", FAILFAST)
 _DISTRIBUTIONS: Final = ("roundrobin", "group")
 
 
@@ -38,11 +32,8 @@ class _Given:
     """The options as they were given; what is asked for is taken out, so that in the end what is left is unknown."""
 
     def __init__(self, options: Mapping[str, str], known: frozenset[str]) -> None:
+        check_names(options, known)
         self._texts = {name.lower(): text for name, text in options.items()}
-        lower = {name.lower(): name for name in known}
-        for name in options:  # Spark hands them on in lower case
-            if name.lower() not in lower and name.lower() not in _FROM_SPARK:
-                raise ValueError(_unknown(name, lower))
 
     def text(self, name: str) -> str | None:
         return self._texts.get(name.lower())
@@ -83,16 +74,6 @@ class _Given:
             return parse(text)
         except (ValueError, KeyError, OverflowError):
             raise ValueError(f"option {name}={text!r}: {wanted} is expected") from None
-
-
-def _unknown(name: str, lower: Mapping[str, str]) -> str:
-    for of, here, others in (("a write", "a read", _SINK), ("a read", "a write", _SOURCE)):
-        for other in others:
-            if other.lower() == name.lower():
-                return f"the option {other} is of {of}, and this is {here}; leave it out"
-    near = difflib.get_close_matches(name.lower(), lower, 1)
-    hint = f"did you mean {lower[near[0]]}?" if near else f"there are: {', '.join(sorted(lower.values()))}"
-    return f"there is no option {name!r} of format shmq; {hint}"
 
 
 def _at_least(value: Any, least: int) -> Any:
@@ -147,7 +128,7 @@ def addresses_of(options: Mapping[str, str]) -> tuple[Address, ...]:
 
 def remote_texts(options: Mapping[str, str], **more: str) -> dict[str, str]:
     """The options that a gateway is told: all but those that say where it is, and more."""
-    here = {*_PLACES, *_FROM_SPARK}
+    here = {*_PLACES, *_HERE, *FROM_SPARK}
     return {name.lower(): text for name, text in options.items() if name.lower() not in here} | more
 
 
@@ -161,6 +142,43 @@ def _selector(text: str | None) -> str | None:
         except SelectorError as error:
             raise ValueError(f"option selector: {error}") from None
     return text
+
+
+def _pattern(given: _Given) -> str | None:
+    text = given.text("subscribePattern")
+    if text is None:
+        return None
+    if given.text("queue"):
+        raise ValueError("the options queue and subscribePattern are both given; one of them says what is read")
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"option subscribePattern={text!r}: no regular expression of Python: {error}") from None
+    return text
+
+
+def _least_rows(given: _Given) -> int | None:
+    least, most = given.number("minRowsPerBatch", 1, None), given.number("maxRowsPerBatch", 1, None)
+    if least is None:
+        if given.text("maxBatchDelay"):
+            raise ValueError("the option maxBatchDelay goes with minRowsPerBatch, and none is given")
+        return None
+    if most is not None and least > most:
+        raise ValueError(f"option minRowsPerBatch={least}: a batch has at most maxRowsPerBatch={most} rows")
+    if given.text("selector"):
+        raise ValueError(
+            "the option minRowsPerBatch does not go with a selector: what it leaves waits, too, and would count"
+        )
+    return least
+
+
+def _mode(given: _Given) -> str | None:
+    text = given.text("mode")
+    if text is None:
+        return None
+    if text.upper() not in _MODES:
+        raise ValueError(f"option mode={text!r}: {' or '.join(_MODES)} is expected")
+    return text.upper()
 
 
 def _columns(text: str | None) -> tuple[str, ...] | None:
@@ -180,7 +198,8 @@ class SourceOptions:
 
     Arguments:
         path: of the broker's directory, or its URL; "": gateways are named.
-        queues: whose entries are read.
+        queues: whose entries are read; none: a pattern is given.
+        pattern: all queues are read whose whole name it matches; None: queues are given.
         subscription: of a stream; one query at a time has it. None: not given.
         selector: only messages for which it is true.
         max_rows, max_bytes: of a batch of a stream; None: no limit of this kind.
@@ -188,6 +207,11 @@ class SourceOptions:
         min_partitions: so many tasks, if there are rows enough.
         poll: seconds that a stream's planner waits for the first entry.
         fail_on_data_loss: entries that vanished are an error.
+        positions: of a batch read: of each queue the first, and the one behind the last; "": of the only queue.
+        times: of a batch read: when the first may have been put, and from when on none, in microseconds of the epoch.
+        least_rows: of a batch of a stream, unless one has waited for max_delay seconds; None: one.
+        body: schema of the body's JSON, as DDL of Spark; None: a body is bytes.
+        mode: a body that does not fit its schema is an error, or NULL and in another column; None: not given.
         columns: of an entry, in their order; None: all.
         pushdown: of a batch read: filters of queue and position are applied by the source.
         key_file: with the key of what the broker has on disk; None: it has none.
@@ -195,6 +219,7 @@ class SourceOptions:
 
     path: str
     queues: tuple[str, ...]
+    pattern: str | None
     subscription: str | None
     selector: str | None
     max_rows: int | None
@@ -203,6 +228,12 @@ class SourceOptions:
     min_partitions: int
     poll: float
     fail_on_data_loss: bool
+    positions: Mapping[str, tuple[int, int]]
+    times: tuple[int, int]
+    least_rows: int | None
+    max_delay: float
+    body: str | None
+    mode: str | None
     columns: tuple[str, ...] | None
     pushdown: bool
     key_file: str | None
@@ -210,19 +241,24 @@ class SourceOptions:
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
         """Raises ValueError that names the option and what is expected."""
-        given = _Given(options, _SOURCE)
+        given = _Given(options, SOURCE)
         table = given.text("table")
         if table not in (None, "entries"):
             raise ValueError(f"option table={table!r}: 'entries' is the only table there is yet")
         maximum = given.size("maxPartitionBytes", 32 << 20)
         least = given.number("minPartitions", 1, len(os.sched_getaffinity(0)))
         poll = given.seconds("pollMs", 0.1, unit=1e-3)
+        delay = given.seconds("maxBatchDelay", 900.0)
+        pattern = _pattern(given)
+        queues = () if pattern is not None else _names(given.required("queue", "orders"))
+        assert delay is not None
         assert maximum is not None
         assert least is not None
         assert poll is not None
         return cls(
             path=_place(given),
-            queues=_names(given.required("queue", "orders")),
+            queues=queues,
+            pattern=pattern,
             subscription=given.text("subscription"),
             selector=_selector(given.text("selector")),
             max_rows=given.number("maxRowsPerBatch", 1, None),
@@ -231,6 +267,12 @@ class SourceOptions:
             min_partitions=least,
             poll=poll,
             fail_on_data_loss=given.truth("failOnDataLoss", True),
+            positions=positions_of(given.text("startingPosition"), given.text("endingPosition"), queues),
+            times=times_of(given.text("startingTimestamp"), given.text("endingTimestamp")),
+            least_rows=_least_rows(given),
+            max_delay=delay,
+            body=given.text("schema") or None,
+            mode=_mode(given),
             columns=_columns(given.text("columns")),
             pushdown=given.truth("pushdown", False),
             key_file=_key_file(given),
@@ -266,7 +308,7 @@ class SinkOptions:
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:
         """Raises ValueError that names the option and what is expected."""
-        given = _Given(options, _SINK)
+        given = _Given(options, SINK)
         names = _names(given.required("queue", "orders"))
         if len(names) != 1:
             raise ValueError(f"option queue: rows are written into one queue, not into {len(names)}")

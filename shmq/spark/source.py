@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,8 +27,10 @@ from pyspark.sql.streaming.datasource import (
 from shmq.engine.arrow.outgoing import check_columns
 from shmq.engine.arrow.row import check_schema, ddl
 from shmq.errors import ShmqError
+from shmq.spark.json_bodies import CORRUPT, JsonBodies, ddl_with_body
+from shmq.spark.least_batch import LeastBatch
 from shmq.spark.named_queue import check_target
-from shmq.spark.options import SinkOptions, SourceOptions
+from shmq.spark.options import FAILFAST, SinkOptions, SourceOptions
 from shmq.spark.placement import batch_sink, batch_source, stream_sink, stream_source
 from shmq.spark.pushdown import Pushdown
 from shmq.spark.stream_source import Limit
@@ -58,21 +61,22 @@ def _range_of(partition: InputPartition | None) -> Any:
 
 
 class _BatchReader(DataSourceReader):
-    def __init__(self, source: BatchSource | HostsBatchSource) -> None:
+    def __init__(self, source: BatchSource | HostsBatchSource, bodies: JsonBodies | None) -> None:
         self._source = source
+        self._bodies = bodies
 
     def partitions(self) -> list[InputPartition]:
         return [_Partition(range) for range in self._source.partitions()]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        return self._source.read(_range_of(partition))
+        return _parsed(self._source.read(_range_of(partition)), self._bodies)
 
 
 class _PushdownReader(_BatchReader):
     """A class of its own: Spark refuses a reader with pushFilters unless its setting for that is on."""
 
-    def __init__(self, source: BatchSource | HostsBatchSource) -> None:
-        super().__init__(source)
+    def __init__(self, source: BatchSource | HostsBatchSource, bodies: JsonBodies | None) -> None:
+        super().__init__(source, bodies)
         self._pushdown = Pushdown()
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
@@ -91,10 +95,19 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     Arguments:
         made: source and options, or the error of making them.
+        bodies: makes columns of them; None: they are bytes.
     """
 
-    def __init__(self, made: tuple[StreamSource | HostsStreamSource, SourceOptions] | Exception) -> None:
+    def __init__(
+        self,
+        made: tuple[StreamSource | HostsStreamSource, SourceOptions] | Exception,
+        bodies: JsonBodies | None = None,
+    ) -> None:
         self._made = made
+        self._bodies = bodies
+        self._least: LeastBatch | None = None
+        if not isinstance(made, Exception) and made[1].least_rows is not None:
+            self._least = LeastBatch(made[1].least_rows, made[1].max_delay)
 
     def _need(self) -> tuple[StreamSource | HostsStreamSource, SourceOptions]:
         if isinstance(self._made, Exception):
@@ -119,6 +132,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if nbytes is None else ReadMaxBytes(nbytes)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        if self._least is not None and self._least.holds(self._source.waiting(start)):
+            time.sleep(self._options.poll)
+            return start
         return self._source.latestOffset(start, self._limit(limit))
 
     def _limit(self, limit: ReadLimit) -> Limit:
@@ -133,13 +149,14 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._source.reportLatestOffset()
 
     def prepareForTriggerAvailableNow(self) -> None:
+        self._least = None  # all that is there now is read
         self._source.prepareForTriggerAvailableNow()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         return [_Partition(range) for range in self._source.partitions(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        return self._source.read(_range_of(partition))
+        return _parsed(self._source.read(_range_of(partition)), self._bodies)
 
     def commit(self, end: dict[str, Any]) -> None:
         self._source.commit(end)
@@ -213,11 +230,16 @@ class ShmqDataSource(DataSource):
         return "shmq"
 
     def schema(self) -> str:
-        return ddl(SourceOptions.parse(self.options).columns)
+        options = SourceOptions.parse(self.options)
+        if options.body is None:
+            return ddl(options.columns)
+        return ddl_with_body(options.body, options.columns, options.mode == FAILFAST)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        source = batch_source(self.options, check_schema(_types(schema)))
-        return _PushdownReader(source) if SourceOptions.parse(self.options).pushdown else _BatchReader(source)
+        options = SourceOptions.parse(self.options)
+        columns, bodies = _read_as(schema, options)
+        source = batch_source(self.options, columns)
+        return _PushdownReader(source, bodies) if options.pushdown else _BatchReader(source, bodies)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         try:
@@ -226,7 +248,8 @@ class ShmqDataSource(DataSource):
                 raise ValueError(
                     "option pushdown=true: Spark hands filters to batch reads only; give a stream a selector"
                 )
-            return _StreamReader((stream_source(self.options, check_schema(_types(schema))), options))
+            columns, bodies = _read_as(schema, options)
+            return _StreamReader((stream_source(self.options, columns), options), bodies)
         except Exception as error:
             return _StreamReader(error)
 
@@ -248,6 +271,22 @@ class ShmqDataSource(DataSource):
         sink = stream_sink(self.options)
         check_target(SinkOptions.parse(self.options), types)
         return _StreamWriter(sink)
+
+
+def _read_as(schema: StructType, options: SourceOptions) -> tuple[tuple[str, ...], JsonBodies | None]:
+    """The columns that the source reads for a schema, and what makes columns of bodies; None: they stay bytes."""
+    types = _types(schema)
+    if types.get("body", "binary") == "binary":
+        if options.mode is not None:
+            raise ValueError("the option mode is about bodies that do not fit the option schema, and none is given")
+        return check_schema(types), None
+    bodies = JsonBodies(schema, options.mode == FAILFAST)
+    check_schema({name: kind for name, kind in types.items() if name not in ("body", CORRUPT)})
+    return bodies.columns(), bodies
+
+
+def _parsed(batches: Iterator[pyarrow.RecordBatch], bodies: JsonBodies | None) -> Iterator[pyarrow.RecordBatch]:
+    return batches if bodies is None else bodies.parsed(batches)
 
 
 def _types(schema: StructType) -> dict[str, str]:

@@ -8,13 +8,15 @@ the partition. After a crash the first call may be partitions(), with the offset
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from shmq.engine.arrow.row import FIELDS
+from shmq.spark.bounds import is_bounded
 from shmq.spark.column_batches import column_batches
 from shmq.spark.entry_range import EntryRange, entries_of
-from shmq.spark.named_queue import named_broker
+from shmq.spark.named_queue import named_broker, queues_like
 from shmq.spark.offset import Offset, Reached
 from shmq.spark.options import SourceOptions
 from shmq.spark.subscription import Subscription, claims_name
@@ -56,6 +58,11 @@ class StreamSource:
             )
         for queue in options.queues:
             claims_name(queue, options.subscription)
+        if is_bounded(options):
+            raise ValueError(
+                "the options startingPosition, endingPosition, startingTimestamp and endingTimestamp are of a batch "
+                "read; a stream begins with all that waits, and goes on from its checkpoint"
+            )
         self._options = options
         self._columns = columns or options.columns or tuple(field.name for field in FIELDS)
         self._forget()
@@ -66,6 +73,7 @@ class StreamSource:
         self._target: int | None = None  # rows that an AvailableNow run may still have
         self._target_has_unread = False
         self._turn = 0
+        self._reached: dict[str, Reached] = {}  # by the last batch that was planned
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_options": self._options, "_columns": self._columns}
@@ -77,27 +85,39 @@ class StreamSource:
     # ---- in the planner ----------------------------------------------------------------------------------------
 
     def _planned(self) -> list[Subscription]:
-        if not self._subscriptions:
-            options = self._options
-            assert options.subscription is not None
-            self._broker = named_broker(options.path, options.key_file)
-            opened: list[Subscription] = []
+        if self._broker is None:
+            self._broker = named_broker(self._options.path, self._options.key_file)
             try:
-                for queue in options.queues:
-                    opened.append(
-                        Subscription(
-                            self._broker,
-                            queue,
-                            options.subscription,
-                            selector=options.selector,
-                            fail_on_data_loss=options.fail_on_data_loss,
-                        )
-                    )
+                for queue in self._options.queues:
+                    self._subscribe(queue)
+                self._look_for_queues()
             except BaseException:
-                self._broker.close()
+                self.close()
                 raise
-            self._subscriptions = opened
         return self._subscriptions
+
+    def _subscribe(self, queue: str) -> None:
+        options = self._options
+        assert self._broker is not None
+        assert options.subscription is not None
+        self._subscriptions.append(
+            Subscription(
+                self._broker,
+                queue,
+                options.subscription,
+                selector=options.selector,
+                fail_on_data_loss=options.fail_on_data_loss,
+            )
+        )
+
+    def _look_for_queues(self) -> None:
+        """Those that match the pattern, and were not there before."""
+        if self._options.pattern is None or self._broker is None:
+            return
+        known = {one.queue for one in self._subscriptions}
+        for queue in queues_like(self._broker, self._options.pattern):
+            if queue.name not in known:
+                self._subscribe(queue.name)
 
     def close(self) -> None:
         """Gives the subscriptions up, for another query. What was claimed stays."""
@@ -125,7 +145,10 @@ class StreamSource:
 
     def latestOffset(self, start: Mapping[str, Any], limit: Limit) -> dict[str, Any]:
         """Claims the next batch; the start itself if nothing comes within the poll time."""
+        self._planned()
+        self._look_for_queues()
         reached, empty = self._start(start), Offset.parse(start).empty
+        self._reached = reached
         subscriptions = self._planned()
         rows, nbytes = limit.rows, limit.nbytes
         if self._target is not None:
@@ -135,10 +158,14 @@ class StreamSource:
             rows = self._target if rows is None else min(rows, self._target)
             if rows == 0:
                 return self._finished(start, reached)
-        poll = 0.0 if self._target is not None else self._options.poll / len(subscriptions)
+        if not subscriptions and self._target is None:
+            time.sleep(self._options.poll)
+        poll = 0.0 if self._target is not None else self._options.poll / max(len(subscriptions), 1)
         began = {name: one.rows for name, one in reached.items()}
         order = subscriptions[self._turn :] + subscriptions[: self._turn]
-        self._turn = (self._turn + 1) % len(subscriptions)  # a queue that has always enough does not starve the others
+        self._turn = (self._turn + 1) % max(
+            len(subscriptions), 1
+        )  # a queue that has always enough does not starve the others
         for one in order:
             taken = sum(reached[name].rows - began[name] for name in reached)
             if rows is not None and taken >= rows:
@@ -168,12 +195,21 @@ class StreamSource:
         return Offset(reached, Offset.parse(start).empty).plain()
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        """How far it would go if all that waits was claimed: for the progress of the query."""
+        """How far it would go if all that waits was claimed: for the progress of the query. Its rows less those of the
+        last batch's end are the lag."""
         ends = {}
         for one in self._planned():
-            end, waiting = one.end(), one.waiting()
-            ends[one.queue] = Reached(end.id, end.position + waiting, 0)
+            last = self._reached.get(one.queue) or one.begin()
+            end, behind = one.end(), one.waiting()
+            ends[one.queue] = Reached(end.id, end.position + behind, last.rows + one.unread(last) + behind)
         return Offset(ends).plain()
+
+    def waiting(self, start: Mapping[str, Any]) -> int:
+        """How many rows lie behind an offset, claimed or not."""
+        self._planned()
+        self._look_for_queues()
+        reached = self._start(start)
+        return sum(one.unread(reached[one.queue]) + one.waiting() for one in self._planned())
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[EntryRange]:
         """What tasks read of a batch; none for an empty one."""

@@ -203,6 +203,8 @@ class Subscription:
 
     def unread(self, start: Reached) -> int:
         """How many entries are claimed behind a place."""
+        if bounds_of(self._claims)[1] <= start.position:
+            return 0
         return sum(1 for _ in entries_between(self._claims, start.position, bounds_of(self._claims)[1]))
 
     def end(self) -> Reached:

@@ -65,6 +65,28 @@ def test_entries_of_all_hosts_are_rows_and_stay(hosts: list[Path], gateways: lis
         assert [batch.column("body").to_pylist() for batch in batches] == ROWS
 
 
+def test_bounds_patterns_and_what_waits_are_asked_of_each_host(
+    hosts: list[Path], gateways: list[GatewayProcess]
+) -> None:
+    given = {"uri": ",".join(uris(gateways)), "subscribePattern": "ord.*"}
+
+    def bodies(**options: str) -> list[list[bytes]]:
+        source: Any = batch_source(given | options, ("body",))
+        batches = [batch for part in source.partitions() for batch in source.read(part)]
+        return [batch.column("body").to_pylist() for batch in batches if batch.num_rows]
+
+    assert bodies(startingPosition='{"orders": 5}', endingTimestamp="2100-01-01") == [rows[5:] for rows in ROWS]
+    assert bodies(startingTimestamp="2100-01-01") == []
+    source: Any = stream_source(given | {"subscription": "etl", "pollMs": "0", "minRowsPerBatch": "2"}, ("body",))
+    start = source.initialOffset()
+    assert (len(start["queues"]), source.waiting(start)) == (2, 19)
+    end = source.latestOffset(start, Limit(rows=4))
+    assert source.waiting(end) == 15
+    latest = source.reportLatestOffset()["queues"]
+    assert sum(each["rows"] for each in latest.values()) == 19
+    source.close()
+
+
 def test_a_batch_is_written_once_for_one_key(hosts: list[Path], gateways: list[GatewayProcess]) -> None:
     import pyarrow
 

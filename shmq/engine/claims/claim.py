@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from shmq.core.handles import (
+    browse_columns,
     browse_entry,
     census_of,
     claim_entries,
@@ -38,6 +39,7 @@ __all__ = [
     "Claimer",
     "bounds_of",
     "clock_offset_of",
+    "columns_between",
     "discard_at",
     "discard_below",
     "entries_between",
@@ -156,6 +158,21 @@ def discard_below(queue: Queue[Any], position: int) -> int:
 def discard_at(queue: Queue[Any], position: int) -> bool:
     """Removes one entry, if it is there and with nobody. Idempotent."""
     return purge_at(queue, position)
+
+
+def columns_between(
+    queue: Queue[Any], begin: int, end: int, max_rows: int, max_bytes: int, wall_offset_ns: int
+) -> tuple[int, bool, int, tuple[bytes, ...]]:
+    """The entries from position `begin` on and before `end`, in order, as columns; none is taken.
+
+    Arguments:
+        begin, end: positions.
+        max_rows, max_bytes: it stops behind the entry that reaches one of them; the bytes are those of bodies.
+        wall_offset_ns: from the clock of the broker to the time of day.
+
+    Returns where to go on, whether that was all, how many entries, and their columns as _native.Columns says.
+    """
+    return browse_columns(queue, begin, end, max_rows, max_bytes, wall_offset_ns)
 
 
 def entries_between(queue: Queue[Any], begin: int, end: int) -> Iterator[Browsed]:

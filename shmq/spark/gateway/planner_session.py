@@ -16,6 +16,7 @@ _CALLS: Final[Mapping[str, Callable[[StreamSource, Mapping[str, Any]], Any]]] = 
     "initialOffset": lambda source, said: source.initialOffset(),
     "latestOffset": lambda source, said: source.latestOffset(said["start"], Limit(said["rows"], said["nbytes"])),
     "reportLatestOffset": lambda source, said: source.reportLatestOffset(),
+    "waiting": lambda source, said: source.waiting(said["start"]),
     "prepareForTriggerAvailableNow": lambda source, said: source.prepareForTriggerAvailableNow(),
     "partitions": lambda source, said: [plain_range(one) for one in source.partitions(said["start"], said["end"])],
     "commit": lambda source, said: source.commit(said["end"]),

@@ -69,6 +69,9 @@ class RemoteStreamSource:
         found: dict[str, Any] = self._ask("reportLatestOffset")
         return found
 
+    def waiting(self, start: Mapping[str, Any]) -> int:
+        return int(self._ask("waiting", start=dict(start)))
+
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[EntryRange]:
         return [range_of(one) for one in self._ask("partitions", start=dict(start), end=dict(end))]
 

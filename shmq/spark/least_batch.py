@@ -1,0 +1,33 @@
+"""The least size of a stream's batch: few rows wait for more of them, but none for ever."""
+
+from __future__ import annotations
+
+import time
+
+__all__ = ["LeastBatch"]
+
+
+class LeastBatch:
+    """Says whether the next batch has to wait.
+
+    Arguments:
+        rows: so many begin a batch at once.
+        delay: seconds; a row that waits so long begins one, whatever the number.
+
+    What has waited is known to this process alone: a query that is started again begins to count anew.
+    """
+
+    def __init__(self, rows: int, delay: float) -> None:
+        self._rows = rows
+        self._delay = delay
+        self._since: float | None = None  # when the first row was seen that waits
+
+    def holds(self, waiting: int) -> bool:
+        """waiting: how many rows there are for a batch."""
+        now = time.monotonic()
+        if self._since is None and waiting:
+            self._since = now
+        held = waiting < self._rows and (self._since is None or now - self._since < self._delay)
+        if not held:
+            self._since = None
+        return held
