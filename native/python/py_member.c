@@ -336,6 +336,11 @@ static PyObject *get_name(PyObject *self, void *closure) {
     return PyUnicode_FromString(as_member(self)->member->name);
 }
 
+static PyObject *get_dir_fd(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromLong(as_member(self)->member->dir_fd);
+}
+
 static PyObject *get_row(PyObject *self, void *closure) {
     (void)closure;
     return PyLong_FromUnsignedLong(as_member(self)->member->row);
@@ -363,6 +368,7 @@ static PyObject *get_forked(PyObject *self, void *closure) {
 
 static PyGetSetDef attributes[] = {
     {"name", get_name, NULL, "The segment's name below /dev/shm.", NULL},
+    {"dir_fd", get_dir_fd, NULL, "Descriptor of the broker's directory; -1: it has none, or is closed.", NULL},
     {"row", get_row, NULL, "Index of this process' row.", NULL},
     {"generation", get_generation, NULL, "Generation of the row.", NULL},
     {"serial", get_serial, NULL, "Grows with each new row after a fork.", NULL},

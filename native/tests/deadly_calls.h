@@ -16,16 +16,15 @@
 enum deadly_moment { DEADLY_BEFORE, DEADLY_BEHIND, DEADLY_AMID, DEADLY_MOMENTS };
 
 #define DEADLY_CALLS(CALL) \
-    CALL(open)             \
     CALL(openat)           \
     CALL(close)            \
-    CALL(opendir)          \
+    CALL(fdopendir)        \
     CALL(closedir)         \
-    CALL(stat)             \
+    CALL(fstatat)          \
     CALL(fstat)            \
-    CALL(mkdir)            \
-    CALL(chown)            \
-    CALL(chmod)            \
+    CALL(mkdirat)          \
+    CALL(fchownat)         \
+    CALL(fchmodat)         \
     CALL(fchown)           \
     CALL(fchmod)           \
     CALL(getrandom)        \
@@ -34,9 +33,7 @@ enum deadly_moment { DEADLY_BEFORE, DEADLY_BEHIND, DEADLY_AMID, DEADLY_MOMENTS }
     CALL(read)             \
     CALL(pread)            \
     CALL(pwrite)           \
-    CALL(unlink)           \
-    CALL(unlinkat)         \
-    CALL(rmdir)
+    CALL(unlinkat)
 
 #define DEADLY_NUMBER(name) DEADLY_##name,
 #define DEADLY_NAME(name) #name,
@@ -81,13 +78,14 @@ static void deadly_die(bool now) {
     }
 
 DEADLY(int, close, (int fd), (fd))
-DEADLY(DIR *, opendir, (const char *path), (path))
+DEADLY(DIR *, fdopendir, (int fd), (fd))
 DEADLY(int, closedir, (DIR * directory), (directory))
-DEADLY(int, stat, (const char *path, struct stat *file), (path, file))
+DEADLY(int, fstatat, (int base, const char *path, struct stat *file, int flags), (base, path, file, flags))
 DEADLY(int, fstat, (int fd, struct stat *file), (fd, file))
-DEADLY(int, mkdir, (const char *path, mode_t mode), (path, mode))
-DEADLY(int, chown, (const char *path, uid_t user, gid_t group), (path, user, group))
-DEADLY(int, chmod, (const char *path, mode_t mode), (path, mode))
+DEADLY(int, mkdirat, (int base, const char *path, mode_t mode), (base, path, mode))
+DEADLY(int, fchownat, (int base, const char *path, uid_t user, gid_t group, int flags),
+       (base, path, user, group, flags))
+DEADLY(int, fchmodat, (int base, const char *path, mode_t mode, int flags), (base, path, mode, flags))
 DEADLY(int, fchown, (int fd, uid_t user, gid_t group), (fd, user, group))
 DEADLY(int, fchmod, (int fd, mode_t mode), (fd, mode))
 DEADLY(ssize_t, getrandom, (void *at, size_t bytes, unsigned flags), (at, bytes, flags))
@@ -95,23 +93,7 @@ DEADLY(int, renameat, (int from, const char *a, int to, const char *b), (from, a
 DEADLY(ssize_t, read, (int fd, void *at, size_t bytes), (fd, at, bytes))
 DEADLY(ssize_t, pread, (int fd, void *at, size_t bytes, off_t offset), (fd, at, bytes, offset))
 DEADLY(ssize_t, pwrite, (int fd, const void *at, size_t bytes, off_t offset), (fd, at, bytes, offset))
-DEADLY(int, unlink, (const char *path), (path))
 DEADLY(int, unlinkat, (int directory, const char *path, int flags), (directory, path, flags))
-DEADLY(int, rmdir, (const char *path), (path))
-
-int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...) {
-    va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
-    bool last = deadly(DEADLY_open);
-    deadly_die(last && deadly_moment == DEADLY_BEFORE);
-    int fd = __real_open(path, flags, mode);
-    deadly_die(last);
-    return fd;
-}
 
 int __real_openat(int directory, const char *path, int flags, ...);
 int __wrap_openat(int directory, const char *path, int flags, ...);

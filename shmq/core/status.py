@@ -127,7 +127,7 @@ def exception_of(status: str, trail: str, errno: int) -> BaseException:
     make = _EXCEPTIONS.get(status)
     if make is None:
         return AssertionError(f"status {status} has no exception: {trail}")
-    return make(*parts_of(trail), errno)
+    return make(*parts_of(trail or f"the native core failed, and did not say why (status {status})"), errno)
 
 
 _native.set_exception_factory(exception_of)

@@ -83,3 +83,22 @@ def test_of_a_broker_only_what_it_has_made_is_deleted(broker_dir: Path, how: str
     left = found(broker_dir)
     assert set(left.values()) == {MINE}
     assert len(left) == len(names) + 1  # and what the link leads to
+
+
+def test_a_queue_that_is_deleted_leaves_other_files_beside_its_rows(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory=MEMORY, disk="8MiB") as broker:
+        queue = broker.queue("jobs", codec="bytes", max_memory=1000)
+        queue.put_many([bytes(100)] * 3000)
+        (rows,) = (broker_dir / "disk").glob("*/*")
+        write(rows / "notes")
+        write(rows.parent / f"{rows.name.partition('.')[0]}.99old" / ("0" * 16))
+        queue.delete()
+        del queue
+        broker.queue("jobs", codec="bytes", max_memory=1000).put_many([bytes(100)] * 3000)
+        kept = [
+            path.name
+            for path in (broker_dir / "disk").rglob("*")
+            if path.is_file() and path.read_bytes() == MINE.encode()
+        ]
+        assert sorted(kept) == ["0" * 16, "notes"]
+        broker.delete()

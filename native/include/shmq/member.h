@@ -75,7 +75,10 @@ typedef struct shmq_member {
     shmq_a64 gone_looked_ns; /* and whether the directory is still there */
     shmq_a64 movers[SHMQ_QUEUES / 64]; /* queues of which one of our threads has the mover's lock, or tries to get it */
     /* Where this process keeps rows of a level of a queue; NULL: nowhere, so that no queue flows by it. See flow.h */
-    char spill[1024]; /* directory for rows in files; "": none */
+    char spill[1024]; /* directory for rows in files, as it was called; "": none */
+    uint32_t spill_base; /* bytes of it that named the directory dir_fd or rows_fd; 0: neither, see rows_base.h */
+    int rows_fd; /* of an anonymous broker */
+    uint64_t rows_device, rows_inode; /* of that directory: a number that something else closed is another file's */
     shmq_status (*backing_of)(struct shmq_queue *q, uint32_t depth, const struct shmq_backing **backing);
     shmq_rounds rounds;
     bool encrypts; /* the broker has a key for what goes to disk, as its header says */

@@ -15,7 +15,7 @@ shmq_status shmq_observer_open(const char *name, const shmq_home *home, shmq_mem
         errno = ENOMEM;
         return shmq_fail_errno("no memory to look at a segment");
     }
-    m->lock_fd = m->map_fd = m->dir_fd = -1;
+    m->lock_fd = m->map_fd = m->dir_fd = m->rows_fd = -1;
     m->row = SHMQ_NO_ROW;
     m->read_only = true;
     shmq_status status = shmq_segment_map(m, name, home, O_RDONLY);

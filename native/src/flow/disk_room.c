@@ -1,8 +1,5 @@
 /* How much room is left on disk for messages: of a budget that all queues share, or of the file system. */
-#include <limits.h>
-#include <string.h>
-#include <sys/statvfs.h>
-
+#include "flow/rows_base.h"
 #include "shmq/flow.h"
 
 /* Bytes of all queues, from their words. Movers may move entries between two reads: the sum may be wrong by a turn of
@@ -21,25 +18,10 @@ uint64_t shmq_disk_used(shmq_member *m) {
     return bytes;
 }
 
-/* The first process that writes makes the directory. Until then the file system of its nearest existing parent
- * counts. */
-static bool find_system(const char *spill, struct statvfs *system) {
-    char path[PATH_MAX];
-    strncpy(path, spill, sizeof path - 1);
-    path[sizeof path - 1] = '\0';
-    for (char *last; statvfs(path, system) != 0; *last = '\0') {
-        last = strrchr(path, '/');
-        if (last == NULL || last == path) {
-            return false;
-        }
-    }
-    return true;
-}
-
 uint64_t shmq_disk_room(shmq_member *m) {
     struct statvfs system;
     if (m->disk == SHMQ_DISK_SHARE) {
-        bool found = find_system(m->spill, &system) && system.f_blocks != 0;
+        bool found = shmq_rows_base_system(m, shmq_rows_base_path(m), &system) && system.f_blocks != 0;
         uint64_t kept = found ? system.f_blocks / 10 : 0;
         return !found ? UINT64_MAX : system.f_bavail > kept ? (system.f_bavail - kept) * system.f_frsize : 0;
     }

@@ -9,6 +9,7 @@
  * synchronised. */
 #include "flow/file_backing.h"
 #include "flow/row_file.h"
+#include "flow/rows_base.h"
 #include "flow/rows_directory.h"
 
 #include <dirent.h>
@@ -26,7 +27,7 @@
 typedef struct file_backing {
     shmq_backing calls;
     shmq_member *m;
-    char path[PATH_MAX];
+    char path[PATH_MAX]; /* see rows_base.h */
     char place[128]; /* segment, queue and level: encrypted rows are bound to it */
     shmq_row_file loaded; /* the file that was read last */
     uint64_t erased;      /* the level's number of erased rows at that time */
@@ -38,20 +39,16 @@ typedef struct file_backing {
 
 static shmq_status no_room(const file_backing *b) {
     struct statvfs disk;
-    char parent[PATH_MAX];
-    snprintf(parent, sizeof parent, "%s", b->path);
-    for (char *end; statvfs(parent, &disk) != 0; *end = '\0') { /* a missing one will lie where its parent does */
-        end = strrchr(parent, '/');
-        if (end == NULL || end == parent) {
-            memset(&disk, 0, sizeof disk);
-            break;
-        }
+    char text[PATH_MAX];
+    shmq_rows_base_text(b->m, b->path, text);
+    if (!shmq_rows_base_system(b->m, b->path, &disk)) {
+        memset(&disk, 0, sizeof disk);
     }
     return shmq_fail(SHMQ_NO_SPACE,
                      "no room on the disk for messages that do not fit into memory: %s\n"
                      "%llu of %llu bytes are free there, %llu files\n"
                      "free space there, or let consumers take messages",
-                     b->path, (unsigned long long)disk.f_bavail * disk.f_frsize,
+                     text, (unsigned long long)disk.f_bavail * disk.f_frsize,
                      (unsigned long long)disk.f_blocks * disk.f_frsize, (unsigned long long)disk.f_favail);
 }
 
@@ -59,36 +56,41 @@ static shmq_status failed(const file_backing *b, const char *what) {
     if (errno == ENOSPC || errno == EDQUOT) {
         return no_room(b);
     }
-    shmq_status status = shmq_fail_errno("cannot %s %s", what, b->path);
+    char text[PATH_MAX];
+    shmq_rows_base_text(b->m, b->path, text);
+    shmq_status status = shmq_fail_errno("cannot %s %s", what, text);
     shmq_advise("remove the cause: the queue works again then; purge() drops the messages that lie there");
     return status;
 }
 
 /* The broker has a key that this process does not have. */
 static shmq_status no_key(const file_backing *b) {
+    char text[PATH_MAX];
+    shmq_rows_base_text(b->m, b->path, text);
     return shmq_fail(SHMQ_DENIED,
                      "messages on disk are encrypted, and this process does not have their key\n%s\n"
                      "open the broker with the encryption_key with which it was made; nothing is lost",
-                     b->path);
+                     text);
+}
+
+/* Of an anonymous broker. */
+static shmq_status not_private(const file_backing *b) {
+    char text[PATH_MAX];
+    shmq_rows_base_text(b->m, b->path, text);
+    char *end = strrchr(text, '/'); /* the queue's directory lies in the segment's, that in the user's */
+    *end = '\0';
+    *strrchr(text, '/') = '\0';
+    return shmq_fail(SHMQ_DENIED,
+                     "%s is not a directory of this user alone\n\nremove it, or set TMPDIR to another place", text);
 }
 
 static shmq_row_cipher cipher_of(const file_backing *b) {
     return (shmq_row_cipher){.wanted = b->m->encrypts, .cipher = b->m->cipher, .place = b->place};
 }
 
-static void file_name(char name[17], uint64_t place) { snprintf(name, 17, "%016llx", (unsigned long long)place); }
-
-/* True only of names that file_name() makes: a file of another name could not be opened by its place. */
-static bool name_to_place(const char *name, uint64_t *place) {
-    char same[17];
-    *place = strtoull(name, NULL, 16);
-    file_name(same, *place);
-    return strcmp(name, same) == 0;
-}
-
 /* SHMQ_NOT_FOUND: there is no directory, so there are no rows. */
 static shmq_status open_directory(const file_backing *b, DIR **directory) {
-    *directory = opendir(b->path);
+    *directory = shmq_rows_directory_open(shmq_rows_base(b->m), b->path);
     if (*directory != NULL) {
         return SHMQ_OK;
     }
@@ -110,13 +112,13 @@ static shmq_status delete_files(const file_backing *b, uint64_t low, uint64_t fr
     }
     uint64_t newest_below = 0, place; /* the last file that begins at or below `low` may reach beyond it */
     for (struct dirent *e; (e = readdir(directory)) != NULL;) {
-        if (name_to_place(e->d_name, &place) && place <= low && place > newest_below) {
+        if (shmq_rows_file_place(e->d_name, &place) && place <= low && place > newest_below) {
             newest_below = place;
         }
     }
     rewinddir(directory);
     for (struct dirent *e; status == SHMQ_OK && (e = readdir(directory)) != NULL;) {
-        if (name_to_place(e->d_name, &place) && (place >= from || place < newest_below) &&
+        if (shmq_rows_file_place(e->d_name, &place) && (place >= from || place < newest_below) &&
             !remove_at(dirfd(directory), e->d_name)) {
             status = failed(b, "delete a file of");
         }
@@ -132,10 +134,11 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     if (by.wanted && by.cipher == NULL) {
         return no_key(b);
     }
-    if (b->m->anonymous) {
-        SHMQ_TRY(shmq_rows_directory_make_private(b->path, &b->broker, !b->swept));
-    } else if (!shmq_rows_directory_make(b->path, &b->broker, !b->swept)) {
-        return failed(b, "make the directory");
+    int base = shmq_rows_base(b->m);
+    bool made = b->m->anonymous ? shmq_rows_directory_make_private(base, b->path, &b->broker, !b->swept)
+                                : shmq_rows_directory_make(base, b->path, &b->broker, !b->swept);
+    if (!made) {
+        return errno == EEXIST ? not_private(b) : failed(b, "make the directory");
     }
     b->swept = true;
     if (SHMQ_UNLIKELY(sweeps)) {
@@ -145,8 +148,8 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
         return SHMQ_OK;
     }
     char name[17];
-    file_name(name, rows[0].place);
-    int directory = open(b->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    shmq_rows_file_name(name, rows[0].place);
+    int directory = openat(base, b->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int fd = directory < 0 ? -1 : shmq_rows_file_begin(directory, &b->broker);
     bool done = fd >= 0 && shmq_row_file_write(fd, rows, count, &by) &&
                 renameat(directory, SHMQ_ROWS_UNFINISHED, directory, name) == 0;
@@ -180,7 +183,7 @@ static shmq_status list_files(file_backing *b) {
     }
     uint64_t place;
     for (struct dirent *e; (e = readdir(directory)) != NULL;) {
-        if (!name_to_place(e->d_name, &place)) {
+        if (!shmq_rows_file_place(e->d_name, &place)) {
             continue;
         }
         if (b->known == b->room) {
@@ -218,7 +221,7 @@ static bool choose_file(const file_backing *b, uint64_t from, uint64_t below, bo
 static void delete_file(const file_backing *b, uint64_t first) {
     char path[PATH_MAX + 20];
     snprintf(path, sizeof path, "%s/%016llx", b->path, (unsigned long long)first);
-    (void)unlink(path);
+    (void)unlinkat(shmq_rows_base(b->m), path, 0);
 }
 
 /* Deletes files that hold places below `low` only: the next file begins at or below `low`. */
@@ -250,7 +253,7 @@ static void forget(file_backing *b) {
 static int open_file(const file_backing *b, uint64_t first, int how) {
     char path[PATH_MAX + 20];
     snprintf(path, sizeof path, "%s/%016llx", b->path, (unsigned long long)first);
-    return open(path, how | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return openat(shmq_rows_base(b->m), path, how | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 /* SHMQ_CORRUPT: the file makes no sense. SHMQ_NOT_FOUND: it was deleted. SHMQ_DENIED: it needs another key. */
@@ -412,10 +415,11 @@ static shmq_status clear_rows(void *context) {
     return delete_files(b, 0, 0);
 }
 
-/* The directory of one level. False: its path is too long. */
+/* The directory of one level, as rows_base.h means it. False: its path is too long. */
 static bool path_of(const shmq_queue *q, uint32_t depth, char path[PATH_MAX]) {
-    int length = depth == 0 ? snprintf(path, PATH_MAX, "%s/%u.%u", q->m->spill, q->index, q->incarnation)
-                            : snprintf(path, PATH_MAX, "%s/%u.%u.%u", q->m->spill, q->index, q->incarnation, depth);
+    int length = depth == 0 ? snprintf(path, PATH_MAX, "%s/%u.%u", shmq_rows_base_path(q->m), q->index, q->incarnation)
+                            : snprintf(path, PATH_MAX, "%s/%u.%u.%u", shmq_rows_base_path(q->m), q->index,
+                                       q->incarnation, depth);
     return length < PATH_MAX;
 }
 
@@ -434,7 +438,7 @@ shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backi
             return shmq_fail(SHMQ_OS, "the path of the directory for messages on disk is too long: %s", q->m->spill);
         }
         b->m = q->m;
-        snprintf(b->place, sizeof b->place, "%s%s", q->m->name, b->path + strlen(q->m->spill));
+        snprintf(b->place, sizeof b->place, "%s%s", q->m->name, b->path + strlen(shmq_rows_base_path(q->m)));
         forget(b);
         b->calls = (shmq_backing){.context = b,
                                   .write = write_rows,
@@ -457,12 +461,12 @@ void shmq_file_backing_free(shmq_queue *q) {
     q->backing = NULL;
 }
 
-static uint64_t bytes_in(const char *path) {
+static uint64_t bytes_in(int base, const char *path) {
     uint64_t bytes = 0, place;
     struct stat file;
-    DIR *directory = opendir(path);
+    DIR *directory = shmq_rows_directory_open(base, path);
     for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
-        if (name_to_place(e->d_name, &place) && fstatat(dirfd(directory), e->d_name, &file, 0) == 0) {
+        if (shmq_rows_file_place(e->d_name, &place) && fstatat(dirfd(directory), e->d_name, &file, 0) == 0) {
             bytes += (uint64_t)file.st_size;
         }
     }
@@ -476,7 +480,7 @@ uint64_t shmq_file_backing_bytes(const shmq_queue *q) {
     char path[PATH_MAX];
     uint64_t bytes = 0;
     for (uint32_t depth = 0; depth < q->levels && path_of(q, depth, path); depth++) {
-        bytes += bytes_in(path);
+        bytes += bytes_in(shmq_rows_base(q->m), path);
     }
     return bytes;
 }
@@ -485,7 +489,7 @@ void shmq_file_backing_remove(shmq_queue *q) {
     char path[PATH_MAX];
     for (uint32_t depth = 0; depth < q->levels && q->m->backing_of == shmq_file_backing_of; depth++) {
         if (path_of(q, depth, path)) {
-            shmq_rows_directory_delete(path);
+            shmq_rows_directory_delete(shmq_rows_base(q->m), path);
         }
     }
 }

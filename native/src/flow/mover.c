@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "flow/file_backing.h"
+#include "flow/rows_base.h"
 #include "shmq/alert.h"
 #include "shmq/cipher.h"
 #include "shmq/cold.h"
@@ -408,6 +409,7 @@ shmq_status shmq_flow_into(shmq_member *m, const char *directory) {
         return shmq_fail(SHMQ_OS, "the path of the directory for messages on disk is too long: %s", directory);
     }
     strcpy(m->spill, directory);
+    shmq_rows_base_open(m);
     m->backing_of = shmq_file_backing_of;
     return SHMQ_OK;
 }

@@ -13,27 +13,59 @@
 
 #define MOST_TRIES 10
 
-void shmq_rows_directory_delete(const char *path) {
-    DIR *directory = opendir(path);
+void shmq_rows_file_name(char name[17], uint64_t place) { snprintf(name, 17, "%016llx", (unsigned long long)place); }
+
+bool shmq_rows_file_place(const char *name, uint64_t *place) {
+    char same[17];
+    *place = strtoull(name, NULL, 16);
+    shmq_rows_file_name(same, *place);
+    return strcmp(name, same) == 0;
+}
+
+DIR *shmq_rows_directory_open(int base, const char *path) {
+    int fd = openat(base, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    if (directory == NULL && fd >= 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+    }
+    return directory;
+}
+
+void shmq_rows_directory_delete(int base, const char *path) {
+    DIR *directory = shmq_rows_directory_open(base, path);
+    uint64_t place;
     if (directory == NULL) {
         return;
     }
     for (struct dirent *e; (e = readdir(directory)) != NULL;) {
-        (void)unlinkat(dirfd(directory), e->d_name, 0);
+        if (shmq_rows_file_place(e->d_name, &place) || strcmp(e->d_name, SHMQ_ROWS_UNFINISHED) == 0) {
+            (void)unlinkat(dirfd(directory), e->d_name, 0);
+        }
     }
     closedir(directory);
-    (void)rmdir(path);
+    (void)unlinkat(base, path, AT_REMOVEDIR);
+}
+
+/* Is it the directory of a queue, or of one of its levels? Only by names that path_of() of file_backing.c makes. */
+static bool is_of_queue(const char *name, unsigned *index, unsigned *incarnation) {
+    char same[40];
+    unsigned depth = 0;
+    int parts = sscanf(name, "%u.%u.%u", index, incarnation, &depth);
+    (void)snprintf(same, sizeof same, parts == 3 ? "%u.%u.%u" : "%u.%u", *index, *incarnation, depth);
+    return parts >= 2 && strcmp(name, same) == 0;
 }
 
 /* Deletes what an earlier queue of this index has left: a process deleted that queue and died. */
-static void sweep(const char *parent, unsigned index, unsigned incarnation) {
-    DIR *directory = opendir(parent);
+static void sweep(int base, const char *parent, unsigned index, unsigned incarnation) {
+    DIR *directory = shmq_rows_directory_open(base, parent);
     for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
         unsigned other_index, other;
         char path[PATH_MAX];
-        if (sscanf(e->d_name, "%u.%u", &other_index, &other) == 2 && other_index == index && other != incarnation &&
+        if (is_of_queue(e->d_name, &other_index, &other) && other_index == index && other != incarnation &&
             snprintf(path, sizeof path, "%s/%s", parent, e->d_name) < (int)sizeof path) {
-            shmq_rows_directory_delete(path);
+            shmq_rows_directory_delete(base, path);
         }
     }
     if (directory != NULL) {
@@ -41,26 +73,28 @@ static void sweep(const char *parent, unsigned index, unsigned incarnation) {
     }
 }
 
-/* The path without its last component. */
+/* The path without its last component; "." for one that has no other. */
 static void parent_of(const char *path, char parent[PATH_MAX]) {
-    snprintf(parent, PATH_MAX, "%.*s", (int)(strrchr(path, '/') - path), path);
+    const char *end = strrchr(path, '/');
+    snprintf(parent, PATH_MAX, "%.*s", end == NULL ? 1 : (int)(end - path), end == NULL ? "." : path);
 }
 
-static bool is_as_the_broker(const char *path, const struct stat *broker) {
+static bool is_as_the_broker(int base, const char *path, const struct stat *broker) {
     struct stat found;
-    return stat(path, &found) != 0 || !S_ISDIR(found.st_mode) || (found.st_mode & 0770) == (broker->st_mode & 0770);
+    return fstatat(base, path, &found, 0) != 0 || !S_ISDIR(found.st_mode) ||
+           (found.st_mode & 0770) == (broker->st_mode & 0770);
 }
 
 /* A directory for the users of the broker: it has group and mode of the broker's directory, whatever umask and first
  * group this process has. A user outside that group may not hand a directory to it; then the group lets nobody in, and
  * that is no failure. `looks`: one that a process made and was killed before it gave it this mode is empty, and made
  * anew, for only its owner could change it. That process may be alive, and then begins again. */
-static bool make_one(const char *path, const struct stat *broker, bool looks) {
+static bool make_one(int base, const char *path, const struct stat *broker, bool looks) {
     for (int tries = 0; tries < MOST_TRIES; tries++) {
-        if (mkdir(path, 0700) == 0) {
-            int ignored = chown(path, (uid_t)-1, broker->st_gid);
+        if (mkdirat(base, path, 0700) == 0) {
+            int ignored = fchownat(base, path, (uid_t)-1, broker->st_gid, 0);
             (void)ignored;
-            if (chmod(path, broker->st_mode & 0770) == 0) {
+            if (fchmodat(base, path, broker->st_mode & 0770, 0) == 0) {
                 return true;
             }
             if (errno != ENOENT && errno != EPERM) {
@@ -68,44 +102,52 @@ static bool make_one(const char *path, const struct stat *broker, bool looks) {
             }
         } else if (errno != EEXIST) {
             return false;
-        } else if (!looks || is_as_the_broker(path, broker) || (rmdir(path) != 0 && errno != ENOENT)) {
+        } else if (!looks || is_as_the_broker(base, path, broker) ||
+                   (unlinkat(base, path, AT_REMOVEDIR) != 0 && errno != ENOENT)) {
             return true;
         }
     }
     return true;
 }
 
-static bool make_all(const char *path, const char *parent, const struct stat *as, bool sweeps) {
+static bool make_all(int base, const char *path, const char *parent, const struct stat *as, bool sweeps) {
     unsigned index = 0, incarnation = 0;
-    if (!make_one(parent, as, sweeps) || !make_one(path, as, sweeps)) {
+    if (!make_one(base, parent, as, sweeps) || !make_one(base, path, as, sweeps)) {
         return false;
     }
     if (sweeps && sscanf(strrchr(path, '/') + 1, "%u.%u", &index, &incarnation) == 2) {
-        sweep(parent, index, incarnation);
+        sweep(base, parent, index, incarnation);
     }
     return true;
 }
 
-bool shmq_rows_directory_make(const char *path, struct stat *as, bool sweeps) {
+bool shmq_rows_directory_make(int base, const char *path, struct stat *as, bool sweeps) {
     char parent[PATH_MAX], all[PATH_MAX], broker[PATH_MAX];
     parent_of(path, parent);
     parent_of(parent, all);
     parent_of(all, broker);
-    return stat(broker, as) == 0 && make_one(all, as, sweeps) && make_all(path, parent, as, sweeps);
+    return fstatat(base, broker, as, 0) == 0 && make_one(base, all, as, sweeps) &&
+           make_all(base, path, parent, as, sweeps);
 }
 
-shmq_status shmq_rows_directory_make_private(const char *path, struct stat *as, bool sweeps) {
+bool shmq_rows_directory_make_private(int base, const char *path, struct stat *as, bool sweeps) {
     char parent[PATH_MAX], all[PATH_MAX];
     parent_of(path, parent);
     parent_of(parent, all);
-    if ((mkdir(all, 0700) != 0 && errno != EEXIST) || lstat(all, as) != 0) {
-        return shmq_fail_errno("cannot make the directory %s", all);
+    bool made = false;
+    errno = ENOENT;
+    /* Others remove the folder when they have removed the last thing in it. */
+    for (int tries = 0; tries < MOST_TRIES && !made && errno == ENOENT; tries++) {
+        if ((mkdirat(base, all, 0700) != 0 && errno != EEXIST) || fstatat(base, all, as, AT_SYMLINK_NOFOLLOW) != 0) {
+            continue;
+        }
+        if (!S_ISDIR(as->st_mode) || as->st_uid != geteuid() || (as->st_mode & 077) != 0) {
+            errno = EEXIST;
+            return false;
+        }
+        made = make_all(base, path, parent, as, sweeps);
     }
-    if (!S_ISDIR(as->st_mode) || as->st_uid != geteuid() || (as->st_mode & 077) != 0) {
-        return shmq_fail(SHMQ_DENIED,
-                         "%s is not a directory of this user alone\n\nremove it, or set TMPDIR to another place", all);
-    }
-    return make_all(path, parent, as, sweeps) ? SHMQ_OK : shmq_fail_errno("cannot make the directory %s", path);
+    return made;
 }
 
 int shmq_rows_file_begin(int directory, const struct stat *as) {

@@ -2,19 +2,28 @@
 #ifndef SHMQ_ROWS_DIRECTORY_H
 #define SHMQ_ROWS_DIRECTORY_H
 
+#include <dirent.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "shmq/status.h"
 
+/* Each path lies below `base`, as with openat(2). */
+DIR *shmq_rows_directory_open(int base, const char *path);
 /* Makes the directory and those above it, up to the broker's; they have its group and mode, which *as says. `sweeps`:
  * also deletes what earlier queues of this index have left, and makes anew what a process that was killed has not given
  * its mode. False: see errno. */
-bool shmq_rows_directory_make(const char *path, struct stat *as, bool sweeps);
+bool shmq_rows_directory_make(int base, const char *path, struct stat *as, bool sweeps);
 /* The same for an anonymous broker: the directory above its own is one that all users share. The broker's folder there
- * must be this user's alone, else SHMQ_DENIED. */
-shmq_status shmq_rows_directory_make_private(const char *path, struct stat *as, bool sweeps);
-void shmq_rows_directory_delete(const char *path);
+ * must be this user's alone, else false and EEXIST. */
+bool shmq_rows_directory_make_private(int base, const char *path, struct stat *as, bool sweeps);
+/* As far as it holds files that are named as those of rows are: another file stays, and the directory with it. */
+void shmq_rows_directory_delete(int base, const char *path);
+/* A file is named by its first place. */
+void shmq_rows_file_name(char name[17], uint64_t place);
+/* True only of such names: a file of another name could not be opened by its place. */
+bool shmq_rows_file_place(const char *name, uint64_t *place);
 /* Begins a file that gets its own name when it is complete, with group and mode of the broker. One that a killed process
  * of another user has left can only be deleted. -1: see errno. */
 #define SHMQ_ROWS_UNFINISHED "unfinished"

@@ -128,7 +128,7 @@ shmq_status shmq_member_attach(const char *name, const shmq_home *home, shmq_mem
         errno = ENOMEM;
         return shmq_fail_errno("no memory for a membership");
     }
-    m->lock_fd = m->map_fd = m->dir_fd = -1;
+    m->lock_fd = m->map_fd = m->dir_fd = m->rows_fd = -1;
     m->row = SHMQ_NO_ROW;
     m->serial = 1;
     init_mutexes(m);
@@ -288,6 +288,7 @@ void shmq_member_give_back(shmq_member *m) {
     }
     close_file(&m->map_fd);
     close_file(&m->dir_fd);
+    close_file(&m->rows_fd);
 }
 
 void shmq_member_free(shmq_member *m) {
@@ -303,6 +304,7 @@ void shmq_member_free(shmq_member *m) {
     list_remove(m);
     close_file(&m->map_fd);
     close_file(&m->dir_fd);
+    close_file(&m->rows_fd);
     if (m->alive != NULL) {
         munmap((void *)(uintptr_t)m->alive, (size_t)sysconf(_SC_PAGESIZE));
     }

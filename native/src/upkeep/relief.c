@@ -62,6 +62,8 @@ shmq_status shmq_relieve(shmq_member *m, shmq_queue *q, bool in_turn) {
             shmq_queue_unbind(other);
         }
     }
-    shmq_trail_clear(); /* of a queue that could not be bound: for the caller nothing has failed */
+    if (status == SHMQ_OK || status == SHMQ_EMPTY || status == SHMQ_IN_USE) {
+        shmq_trail_clear(); /* of a queue that could not be bound: for the caller nothing has failed */
+    }
     return status == SHMQ_EMPTY && in_use ? SHMQ_IN_USE : status;
 }

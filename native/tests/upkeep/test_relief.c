@@ -1,4 +1,5 @@
 /* The broker's memory is used up, or its disk: who makes room, where, and for whom. */
+#include <errno.h>
 #include <sys/stat.h>
 
 #include "flow_pair.h"
@@ -159,15 +160,15 @@ static void a_full_ring_asks_for_the_disk_too(void) {
 static void room_is_asked_of_what_is_there(void) {
     begin();
     CHECK(shmq_disk_room(m) != 0 && shmq_disk_room(m) != UINT64_MAX);
-    strcpy(m->spill, "/dev/shm/no/such/directory");
+    CHECK_EQUAL(shmq_flow_into(m, "/dev/shm/no/such/directory"), SHMQ_OK);
     CHECK(shmq_disk_room(m) != UINT64_MAX);
-    strcpy(m->spill, "/no-such-directory");
+    CHECK_EQUAL(shmq_flow_into(m, "/no-such-directory"), SHMQ_OK);
     CHECK_EQUAL(shmq_disk_room(m), UINT64_MAX);
-    strcpy(m->spill, "nowhere");
+    CHECK_EQUAL(shmq_flow_into(m, "nowhere"), SHMQ_OK);
     CHECK_EQUAL(shmq_disk_room(m), UINT64_MAX);
-    strcpy(m->spill, "/proc/self");
+    CHECK_EQUAL(shmq_flow_into(m, "/proc/self"), SHMQ_OK);
     CHECK_EQUAL(shmq_disk_room(m), UINT64_MAX); /* of no size */
-    strcpy(m->spill, scratch_spill);
+    CHECK_EQUAL(shmq_flow_into(m, scratch_spill), SHMQ_OK);
     end();
 }
 
@@ -179,27 +180,27 @@ static void a_private_directory_is_this_users_alone(void) {
     snprintf(parent, sizeof parent, "%s/segment", all);
     snprintf(path, sizeof path, "%s/3.1", parent);
     snprintf(link_to, sizeof link_to, "%s/other", top);
-    CHECK_EQUAL(shmq_rows_directory_make_private(path, &as, true), SHMQ_OK);
+    CHECK(shmq_rows_directory_make_private(AT_FDCWD, path, &as, true));
     CHECK_EQUAL(as.st_mode & 0777, 0700);
-    CHECK_EQUAL(shmq_rows_directory_make_private(path, &as, false), SHMQ_OK);
+    CHECK(shmq_rows_directory_make_private(AT_FDCWD, path, &as, false));
     CHECK(chmod(all, 0750) == 0);
-    CHECK_EQUAL(shmq_rows_directory_make_private(path, &as, true), SHMQ_DENIED);
+    CHECK(!shmq_rows_directory_make_private(AT_FDCWD, path, &as, true) && errno == EEXIST);
     CHECK(chmod(all, 0700) == 0 && rename(all, link_to) == 0 && symlink(link_to, all) == 0);
-    CHECK_EQUAL(shmq_rows_directory_make_private(path, &as, true), SHMQ_DENIED);
+    CHECK(!shmq_rows_directory_make_private(AT_FDCWD, path, &as, true) && errno == EEXIST);
     CHECK(unlink(all) == 0 && rename(link_to, all) == 0);
     snprintf(path, sizeof path, "%s/3.2", parent); /* a later queue of this index sweeps what an earlier one has left */
-    CHECK_EQUAL(shmq_rows_directory_make_private(path, &as, true), SHMQ_OK);
+    CHECK(shmq_rows_directory_make_private(AT_FDCWD, path, &as, true));
     snprintf(link_to, sizeof link_to, "%s/3.1", parent);
     CHECK(rmdir(link_to) != 0);
-    shmq_rows_directory_delete(path);
-    shmq_rows_directory_delete(path);
+    shmq_rows_directory_delete(AT_FDCWD, path);
+    shmq_rows_directory_delete(AT_FDCWD, path);
     CHECK(rmdir(parent) == 0 && rmdir(all) == 0);
     int file = open(all, O_CREAT | O_WRONLY, 0600);
     CHECK(file >= 0 && close(file) == 0);
-    CHECK_EQUAL(shmq_rows_directory_make_private(path, &as, true), SHMQ_DENIED);
-    CHECK(!shmq_rows_directory_make(path, &as, true));
+    CHECK(!shmq_rows_directory_make_private(AT_FDCWD, path, &as, true) && errno == EEXIST);
+    CHECK(!shmq_rows_directory_make(AT_FDCWD, path, &as, true));
     CHECK(unlink(all) == 0 && rmdir(top) == 0);
-    CHECK_EQUAL(shmq_rows_directory_make_private("/no/such/directory/at/all", &as, true), SHMQ_OS);
+    CHECK(!shmq_rows_directory_make_private(AT_FDCWD, "/no/such/directory/at/all", &as, true) && errno == ENOENT);
 }
 
 int main(void) {

@@ -66,7 +66,7 @@ class Broker:
 
     @property
     def path(self) -> str | None:
-        """Absolute path of the directory; None: anonymous."""
+        """Absolute path of the directory, also after it was moved; None: anonymous."""
         return self._membership.path
 
     @property
@@ -281,7 +281,7 @@ class Broker:
         finishes that. The command for a broker that cannot be opened: shmq destroy.
 
         Raises BrokerError naming the processes that use it, without force; PermissionError when another user made its
-        memory; BrokerNotFound when its directory was moved or made anew; TypeError; Closed.
+        memory; BrokerNotFound when its directory was made anew; TypeError; Closed.
 
         Example:
             >>> with shmq.open("hello.shmq", memory="64MiB") as broker:

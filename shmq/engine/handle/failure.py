@@ -67,7 +67,8 @@ def _empty(queue: QueueHandle, name: str) -> Empty:
     )
 
 
-def _full(queue: QueueHandle, name: str, member: Member, status: str) -> Full:
+def _full(queue: QueueHandle, name: str, membership: Membership, status: str) -> Full:
+    member = membership.member
     if status == "FULL_MEMORY":
         usage = member.usage()
         who, remedy = memory_users(member, name)
@@ -82,7 +83,7 @@ def _full(queue: QueueHandle, name: str, member: Member, status: str) -> Full:
             remedy=f"{remedy or 'take messages out'}, or use a broker with more memory (memory=)",
         )
     if status == "FULL_DISK":
-        return _full_disk(name, member)
+        return _full_disk(name, membership)
     settings = settings_of(queue)
     wait = _way_to_wait(decode_settings(settings).overflow)
     entries, weight, resident = used_of(queue)
@@ -120,12 +121,11 @@ def _full(queue: QueueHandle, name: str, member: Member, status: str) -> Full:
     )
 
 
-def _full_disk(name: str, member: Member) -> Full:
+def _full_disk(name: str, membership: Membership) -> Full:
     """The budget is used up, or the file system has only its last tenth left."""
-    from shmq.engine.directory.disk import disk_bytes, disk_of, file_system  # here: most programs never see it
+    from shmq.engine.directory.disk import disk_bytes, file_system  # here: most programs never see it
 
-    header = member.header()
-    place = header["path"] if header["anonymous"] else disk_of(header["path"], member.name)
+    header, place = membership.member.header(), membership.disk
     directory, system = file_system(place)
     what = f"no room on the disk for messages of queue {name!r} that do not fit into memory"
     if header["disk"] == DISK_SHARE:
@@ -233,7 +233,7 @@ def failure_of(
     if status == "EMPTY":
         return _empty(queue, name)
     if status.startswith("FULL"):
-        return _full(queue, name, membership.member, status)
+        return _full(queue, name, membership, status)
     if status == "SHUT_DOWN":
         return ShutDown(f"queue {name!r} is shut down", remedy="reopen() takes it back into service")
     if status == "NOT_FOUND":

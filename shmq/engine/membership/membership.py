@@ -8,6 +8,7 @@ import sys
 import threading
 import weakref
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 from shmq.core.segment import DISK_NONE, SHM_DIRECTORY, Member
@@ -66,11 +67,12 @@ class Membership:
 
     def __init__(self, key: str, path: str | None, member: Member, encryption_key: EncryptionKey | None = None) -> None:
         self.key = key
-        self.path = path
+        self._path = path
         self.member = member
         self.encryption_key = encryption_key
         header = member.header()
-        self.disk = header["path"] if path is None else disk_of(path, member.name)
+        self._private_disk = header["path"] if path is None else ""
+        self._directory = None if path is None else os.fstat(member.dir_fd)
         if header["disk"] != DISK_NONE:
             member.flow_into(self.disk)
         self.handles = 0
@@ -99,6 +101,23 @@ class Membership:
         """They are another process's."""
         self.dead_letters.clear()
         self.member.dead_letters = 0
+
+    @property
+    def path(self) -> str | None:
+        """Of the broker's directory, where it lies now: it may have been moved while it is in use. None: anonymous."""
+        path, directory, descriptor = self._path, self._directory, self.member.dir_fd
+        if path is not None and directory is not None and not _is_at(path, directory):
+            with suppress(OSError):
+                moved = os.readlink(f"/proc/self/fd/{descriptor}")
+                if _is_at(moved, directory):
+                    self._path = moved
+        return self._path
+
+    @property
+    def disk(self) -> str:
+        """The directory of what flows to disk."""
+        path = self.path
+        return self._private_disk if path is None else disk_of(path, self.member.name)
 
     @property
     def url(self) -> str:
@@ -175,6 +194,13 @@ class Membership:
             last = self.handles <= 0
         if last:
             self.close()
+
+
+def _is_at(path: str, directory: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), directory)
+    except OSError:
+        return False
 
 
 def close_all() -> None:
