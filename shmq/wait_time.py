@@ -16,11 +16,14 @@ __all__ = [
     "LEFT_TO_TAKE_LOOK",
     "LOCK_HELD",
     "LOCK_LOOK",
+    "LONG_CALL",
     "LONG_WAIT",
     "NOTED_WITHIN",
     "OTHERS_LOOK",
     "OTHERS_LOOK_OF_A_POOL",
+    "OVERDUE_LOOK",
     "OWNER_LOOK",
+    "PROCESS_END",
     "RESTART",
     "STALL_AGAIN",
     "THREAD_END",
@@ -38,7 +41,10 @@ LOCK_LOOK = 0.02  # who holds the lock of a directory is asked only where it is 
 DRAFT_AGE = 60.0  # the maker of a file locks it at once: one that is older and not locked is left behind
 
 # Of pools.
-OWNER_LOOK = 5.0  # is the pool's process alive, while there is nothing to do; with messages the core knows
+OWNER_LOOK = 1.0  # is the pool's process there, and is the worker to stop, while there is nothing to do
+LONG_CALL = 60.0  # of a handler that the end of the pool waits for, of an initializer: then the log says so
+OVERDUE_LOOK = 0.5  # between looks at a message that is over its lease and still its worker's, for it was touched
+PROCESS_END = 1.0  # behind the last word of a worker its process takes milliseconds
 OTHERS_LOOK = 0.1  # for what others hold, in the only thread, which has nothing else to do
 OTHERS_LOOK_OF_A_POOL = 0.5  # the same where workers do the work meanwhile
 RESTART = 0.05  # before a worker is started again, doubled with each failure

@@ -8,7 +8,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -81,20 +81,6 @@ def _noticed() -> Iterator[list[int]]:
         os.close(reader)
 
 
-_WHAT_HAPPENS = {
-    1: "finishing what is in hand; Ctrl-C or SIGTERM once more ends at once and gives it back",
-    2: "ends at once; what is in hand goes back",
-}
-
-
-def _say_what_happens(count: int) -> None:
-    """In the signal handler, which may have come amid a word to stderr: so past Python's buffers."""
-    if count in _WHAT_HAPPENS:
-        newline = "\n" if sys.stderr.isatty() else ""  # behind ^C, or a bar
-        with suppress(OSError):
-            os.write(2, f"{newline}{_WHAT_HAPPENS[count]}\n".encode())
-
-
 @click.command("work")
 @click.argument("queue", shell_complete=complete_queue)
 @click.argument("function", metavar="MODULE:FUNCTION")
@@ -107,6 +93,7 @@ def _say_what_happens(count: int) -> None:
 )
 @click.option("--results", metavar="QUEUE", help="Gets what the function returns.")
 @click.option("--until-empty", is_flag=True, help="End when nothing is ready, delayed or unsettled any more.")
+@click.option("--time-limit", type=float, metavar="SECONDS", help="For one call; a worker that is over it is killed.")
 @selector_option
 @pass_session
 def work(
@@ -116,6 +103,7 @@ def work(
     processes: int | None,
     results: str | None,
     until_empty: bool,
+    time_limit: float | None,
     selector: str | None,
 ) -> None:
     """Call FUNCTION with each message of a queue, until it is shut down and drained.
@@ -126,6 +114,8 @@ def work(
     With --until-empty it ends by itself when all is done: it waits for what is delayed, for what is tried again, and
     for what other consumers have in hand. The exit code is 1 then if messages have died.
 
+    A call that takes longer than --time-limit is killed with its process; the message goes back, counted as a death.
+
     With --json the counts of the queue, and of this run: handled, retried, dead by reason.
 
     \b
@@ -134,7 +124,7 @@ def work(
       shmq work orders shop.invoices:handle --selector "total > 1000"
     """
     with loading():
-        from shmq.pool.worker_pool import WorkerPool, tell_of_interrupts
+        from shmq.pool.worker_pool import WorkerPool
     handler = _function(function)
     with session.open() as broker:
         source = session.queue(broker, queue)
@@ -146,9 +136,9 @@ def work(
                 processes=processes,
                 results=target,
                 selector=selector,
+                time_limit=time_limit,
                 progress=sys.stderr.isatty(),
             )
-        tell_of_interrupts(pool, _say_what_happens)
         warn_of_text(source, selector)
         with _noticed() as came:
             try:

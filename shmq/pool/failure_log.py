@@ -11,53 +11,43 @@ if TYPE_CHECKING:
 __all__ = ["FailureLog"]
 
 _LOG: Final = logging.getLogger("shmq.pool")
-_KNOWN: Final = 10_000  # messages whose traceback was shown
 
 
 class FailureLog:
-    """Of each message: the first traceback, then a line for each further attempt, then one that says it is dead.
+    """A warning of one line for each attempt that is followed by another one; an error with the traceback for the last.
 
     Arguments:
         queue: whose messages, for people.
+        tracebacks: of all failed attempts.
     """
 
-    def __init__(self, queue: str) -> None:
+    def __init__(self, queue: str, tracebacks: bool) -> None:
         self._queue = queue
-        self._shown: dict[int, None] = {}  # the oldest is forgotten first, and shown once more
+        self._tracebacks = tracebacks
 
     def tell(self, pid: int, failed: Failed) -> None:
         """Logs one.
 
         pid: the process in which it failed.
         """
-        first = failed.message_id not in self._shown
         of = f" of {failed.limit}" if failed.limit else ""
-        attempt = f"attempt {failed.attempt}{of}, pid {pid}"
-        last_line = failed.text.rpartition("\n")[2]
-        if first:
-            self._error(pid, failed, f"failed ({attempt})\n{failed.text}")
-        elif failed.fate is None:
-            self._error(pid, failed, f"failed again ({attempt}): {last_line}")
-        if failed.fate is not None:
-            self._error(pid, failed, f"is dead now ({attempt}): {last_line}; {failed.fate}")
-            self._shown.pop(failed.message_id, None)
-        elif first:
-            self._shown[failed.message_id] = None
-            if len(self._shown) > _KNOWN:
-                del self._shown[next(iter(self._shown))]
+        attempt = f"(attempt {failed.attempt}{of}, pid {pid})"
+        extra = {"message_id": failed.message_id, "attempt": failed.attempt, "pid": pid}
+        trace = f"\n{failed.text}" if (failed.final or self._tracebacks) and failed.text != failed.line else ""
+        if failed.fate is None:
+            level = logging.ERROR if failed.final else logging.WARNING
+            self._log(level, f"failed {attempt}: {failed.line}{trace}", extra)
+        else:
+            self._log(logging.ERROR, f"is dead now {attempt}: {failed.line}; {failed.fate}{trace}", extra)
 
     def tell_dead(self, pid: int, dead: Dead) -> None:
         """Logs one that died of what no handler could report.
 
         pid: the process that has found it.
         """
-        self._shown.pop(dead.message_id, None)
-        self._log(f"is dead now ({dead.why}); {dead.fate}", {"message_id": dead.message_id, "pid": pid})
+        extra = {"message_id": dead.message_id, "pid": pid}
+        self._log(logging.ERROR, f"is dead now ({dead.why}); {dead.fate}", extra)
 
-    def _error(self, pid: int, failed: Failed, text: str) -> None:
-        self._log(text, {"message_id": failed.message_id, "attempt": failed.attempt, "pid": pid})
-
-    def _log(self, text: str, extra: dict[str, int]) -> None:
-        _LOG.error(
-            "message %d of queue %r %s", extra["message_id"], self._queue, text, extra={"queue": self._queue, **extra}
-        )
+    def _log(self, level: int, text: str, extra: dict[str, int]) -> None:
+        words = (extra["message_id"], self._queue, text)
+        _LOG.log(level, "message %d of queue %r %s", *words, extra={"queue": self._queue, **extra})

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from shmq.core.handles import failed_of, outcome_of, settings_of
-from shmq.engine.dead_lettering.dead_letter import dead_letter_name, dead_letter_positions, last_line
+from shmq.engine.dead_lettering.dead_letter import dead_letter_name, dead_letter_positions
 from shmq.engine.handle import long_wait
+from shmq.error_text import last_line, line_of, text_of
 from shmq.errors import Closed, Full, NotFound, ShutDown
+from shmq.pool.failure_trace import begin_in_the_handler, shortened, theirs
+from shmq.pool.hand import Hand, LentMessage
 from shmq.pool.report import Dead, Failed, Stalled
+from shmq.pool.signature import unfinished
 from shmq.pool.tally import Outcome, Tally
 from shmq.quantity import quantity
 
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HandlerLeft", "Handling", "ResultRefused", "ResultsUnusable"]
 
-_PACKAGE = Path(__file__).parent.parent
-_TEXT = 32768  # characters of a traceback that are kept
+_AGAIN = ("retried", "released", "taken away")
 _OUTCOMES: dict[str | None, Outcome] = {"acked": "handled", "retried": "retried", "rejected": "retried"}
 
 
@@ -40,7 +40,7 @@ class HandlerLeft(Exception):
 
 
 class ResultRefused(Exception):
-    """The results queue does not take what the handler returned."""
+    """The results queue does not take what the handler returned, or it is no result."""
 
 
 @dataclass(slots=True)
@@ -62,6 +62,7 @@ class Handling:
         in_worker: in a process of the pool. SystemExit and the like are the handler's failure there: released, the same
             message would end one worker after the other, for ever.
         tally: counts what becomes of each message.
+        hand: shows the pool what is in hand; None: it is the pool's own thread.
     """
 
     job: Job
@@ -69,6 +70,7 @@ class Handling:
     report: Callable[[Failed | Dead | Stalled], object]
     in_worker: bool
     tally: Tally
+    hand: Hand | None = None
     _hand: _InHand | None = None
 
     def handle(self, message: Message[Any]) -> None:
@@ -95,7 +97,7 @@ class Handling:
         except ResultsUnusable:
             raise
         except Exception as error:
-            _begin_in_the_handler(error)
+            begin_in_the_handler(error, __file__, ResultRefused)
             return self._leave(message, error) or error
         except BaseException as error:
             message.__exit__(type(error), error, error.__traceback__)
@@ -111,8 +113,21 @@ class Handling:
         return None
 
     def _result_of(self, message: Message[Any]) -> Any:
+        if self.hand is None:
+            return self._call(message)
+        self.hand.begin(message)
+        message.__class__ = LentMessage
         try:
-            return self.job.handler(message)
+            return self._call(message)
+        finally:
+            self.hand.end()
+
+    def _call(self, message: Message[Any]) -> Any:
+        try:
+            result = self.job.handler(message)
+            if (text := unfinished(result, "handler", self.job.handler)) is not None:
+                raise ResultRefused(text)
+            return result
         except Exception:
             raise
         except BaseException as error:
@@ -126,7 +141,7 @@ class Handling:
         said = False
         while True:
             try:
-                results.put(result, timeout=long_wait.LONG_WAIT)
+                results.put(result, timeout=long_wait.LONG_WAIT, headers={"job": message.id})
                 return
             except Full as full:
                 if self.is_stopping():
@@ -148,7 +163,7 @@ class Handling:
         handler = getattr(self.job.handler, "__qualname__", None) or repr(self.job.handler)
         text = f"queue {results.name!r} does not take what {handler}() returned, of type {type(result).__qualname__}"
         refused = ResultRefused(f"{text}: {type(error).__name__}: {error}")
-        return refused.with_traceback(_theirs(error.__traceback__))
+        return refused.with_traceback(theirs(error.__traceback__))
 
     # ---- called by the queue's handle that the messages come from ----------------------------------------------
 
@@ -191,36 +206,11 @@ def _no_room(results: Queue[Any], full: Full) -> str:
     )
 
 
-def _begin_in_the_handler(error: BaseException) -> None:
-    """Takes the frames of this module from the beginning of the traceback, unless there are no others."""
-    link: BaseException | None = error
-    while link is not None:
-        trace = link.__traceback__
-        while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-            trace = trace.tb_next
-        if trace is not None or isinstance(link, ResultRefused):
-            link.__traceback__ = trace
-        link = link.__cause__
-
-
-def _theirs(trace: TracebackType | None) -> TracebackType | None:
-    """Without the frames of this package."""
-    if trace is None:
-        return None
-    rest = _theirs(trace.tb_next)
-    if Path(trace.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE):
-        return rest
-    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
-
-
-def _text_of(error: Exception) -> str:
-    text = "".join(traceback.format_exception(error)).rstrip()
-    return text if len(text) <= _TEXT else f"{text[: _TEXT // 2]}\n...\n{text[-_TEXT // 2 :]}"
-
-
 def _failed(message: Message[Any], error: Exception, dead: Dead | None) -> Failed:
     limit = settings_of(message.queue)["max_deliveries"]
-    return Failed(message.id, failed_of(message) + 1, limit, _text_of(error), None if dead is None else dead.fate)
+    fate = None if dead is None else dead.fate
+    final = dead is not None or outcome_of(message) not in _AGAIN
+    return Failed(message.id, failed_of(message) + 1, limit, line_of(error), shortened(text_of(error)), fate, final)
 
 
 class Finding:

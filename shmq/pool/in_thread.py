@@ -36,7 +36,7 @@ class InThread:
         self._thread = 0
         self._tally = Tally([0] * Tally.WORDS)
         self._handling = Handling(job, lambda: self._stopping, self._tell, in_worker=False, tally=self._tally)
-        self._failures = FailureLog(job.queue.name)
+        self._failures = FailureLog(job.queue.name, job.log_tracebacks)
         self._progress = Progress(job) if progress else None
 
     def _tell(self, report: Failed | Dead | Stalled) -> None:
@@ -71,8 +71,7 @@ class InThread:
     def run(self) -> PoolCounts:
         """Raises what the handler raises that is no Exception, WorkerError, NotFound."""
         job = self._job
-        if job.initializer is not None:
-            job.initializer(*job.initargs)
+        job.initialize()
         self._thread = threading.get_ident()
         self._intake = Intake(job.queue, job.selector)
         set_pool(job.queue, self._handling)

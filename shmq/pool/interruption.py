@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
 
 __all__ = ["Interruption", "no_ctrl_c"]
+
+_WHAT_HAPPENS = {
+    1: "finishing what is in hand; Ctrl-C or SIGTERM once more ends at once and gives it back",
+    2: "ends at once; what is in hand goes back",
+}
+
+
+def _say_what_happens(count: int) -> None:
+    """On stderr, in the signal handler, which may have come amid a word there, or in a log: past Python's buffers."""
+    if count in _WHAT_HAPPENS and sys.stderr is not None:
+        newline = "\n" if sys.stderr.isatty() else ""  # behind ^C, or a bar
+        with suppress(OSError, ValueError):
+            os.write(2, f"{newline}{_WHAT_HAPPENS[count]}\n".encode())
 
 
 @contextmanager
@@ -23,7 +38,8 @@ def no_ctrl_c() -> Iterator[None]:
 
 
 class Interruption:
-    """In a `with` block of the main thread, tells each Ctrl-C and SIGTERM. In other threads it does nothing.
+    """In a `with` block of the main thread, tells each Ctrl-C and SIGTERM, and says on stderr what happens then. In
+    other threads it does nothing.
 
     Arguments:
         tell: called by the signal handler with how many came so far; what it raises is raised where the program is.
@@ -41,6 +57,7 @@ class Interruption:
         self.count += 1
         if self.first is None:
             self.first = number
+        _say_what_happens(self.count)
         self._tell(self.count)
 
     def __enter__(self) -> Interruption:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
 from shmq.errors import Timeout
 from shmq.pool.back_off import BackOff
+from shmq.pool.importable import WorkerPickler
+from shmq.pool.signature import unfinished
 
 if TYPE_CHECKING:
     from shmq.engine.message.message import Message
@@ -23,7 +25,8 @@ class Job:
     """As WorkerPool got it.
 
     Attributes:
-        queue, handler, results, initializer, initargs, max_messages, selector: see WorkerPool.
+        queue, handler, results, initializer, initargs, max_messages, selector, time_limit, log_tracebacks: see
+            WorkerPool.
         until_empty: workers say when they find nothing.
         back_off: how long what fails rests, where the queue does not say.
     """
@@ -36,7 +39,16 @@ class Job:
     max_messages: int | None = None
     until_empty: bool = False
     selector: str | None = None
+    time_limit: float | None = None
+    log_tracebacks: bool = False
     back_off: BackOff = field(default_factory=BackOff)
+
+    def initialize(self) -> None:
+        """Calls the initializer. Raises what it raises, and TypeError for one that has not done its work."""
+        if self.initializer is not None:
+            result = self.initializer(*self.initargs)
+            if (text := unfinished(result, "initializer", self.initializer)) is not None:
+                raise TypeError(text)
 
     def is_done(self) -> bool:
         """Nothing is ready, delayed or unsettled of what the pool handles, with whomever it is."""
@@ -61,7 +73,9 @@ class Parcel:
         self._pickled = b""
 
     def __getstate__(self) -> bytes:
-        return bytes(ForkingPickler.dumps(self._job))
+        pickled = io.BytesIO()
+        WorkerPickler(pickled, pickle.HIGHEST_PROTOCOL).dump(self._job)
+        return pickled.getvalue()
 
     def __setstate__(self, pickled: bytes) -> None:
         self._job, self._pickled = None, pickled

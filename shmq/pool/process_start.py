@@ -1,12 +1,50 @@
-"""What multiprocessing needs of the temporary directory to start processes, in words that say what helps."""
+"""What multiprocessing needs to start processes, and refuses without need."""
 
 from __future__ import annotations
 
 import errno
+import multiprocessing
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.context import BaseContext
+from typing import Final
 
-__all__ = ["sockets_fit"]
+__all__ = ["may_have_children", "served", "sockets_fit"]
+
+_daemonic: Final = threading.Lock()
+
+
+@contextmanager
+def may_have_children() -> Iterator[None]:
+    """Around the start of a process by one that is daemonic: those may have no children, for nothing would end them.
+    Workers end when their owner has gone."""
+    process = multiprocessing.current_process()
+    with _daemonic:
+        if not process.daemon:
+            yield
+            return
+        process.daemon = False
+        try:
+            yield
+        finally:
+            process.daemon = True
+
+
+def served(context: BaseContext) -> BaseContext:
+    """The context, or that of spawn in a forked child whose parent has a server: it can neither use nor replace it.
+
+    Raises OSError as sockets_fit().
+    """
+    if context.get_start_method(allow_none=True) == "forkserver":
+        from multiprocessing.forkserver import ensure_running
+
+        try:
+            with sockets_fit():
+                ensure_running()
+        except ChildProcessError:
+            return multiprocessing.get_context("spawn")
+    return context
 
 
 @contextmanager

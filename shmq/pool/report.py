@@ -31,15 +31,19 @@ class Failed:
         message_id: whose.
         attempt: which of its failed ones this is, from 1.
         limit: the queue's max_deliveries; 0: none.
+        line: the error.
         text: the traceback.
-        fate: what has become of the message if it is dead now; None: it is tried again, or was settled before.
+        fate: what has become of the message if it is dead now.
+        final: no other attempt follows: it is dead, or the handler had acked it.
     """
 
     message_id: int
     attempt: int
     limit: int
+    line: str
     text: str
     fate: str | None
+    final: bool
 
 
 @dataclass(frozen=True)
@@ -91,10 +95,12 @@ class Ended:
         why: "start" (it could not begin), "stopped", "drained", "deleted" (the queue), "worn" (max_messages),
             "results" (they cannot be put), "error" (anything else).
         text: the error, if there was one.
+        left: what keeps its process, as far as Python knows: threads and children of handlers.
     """
 
     why: str
     text: str = ""
+    left: str = ""
 
 
 Report = Sign | Failed | Dead | Stalled | Logged | Ended

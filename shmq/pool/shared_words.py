@@ -1,4 +1,4 @@
-"""Words of memory that a worker writes and its pool reads, also after the worker was killed."""
+"""Words of memory that a worker and its pool share, also after the worker was killed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from typing import Any
 __all__ = ["SharedWords"]
 
 _BYTES = 4096
+_HALF = 256
 
 
 class SharedWords:
     """Unsigned words of 64 bits, zero at first. Goes to a process that is being started, by each start method.
+
+    Attributes:
+        tally, hand: for Tally and for Hand.
 
     Not in /dev/shm, which may be full. Reserved at once: a write never fails. Raises OSError without memory.
     """
@@ -22,7 +26,7 @@ class SharedWords:
         self._descriptor = os.memfd_create("shmq-pool", os.MFD_CLOEXEC)
         try:
             os.posix_fallocate(self._descriptor, 0, _BYTES)
-            self.words = memoryview(mmap.mmap(self._descriptor, _BYTES)).cast("Q")
+            self._map()
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -32,8 +36,12 @@ class SharedWords:
 
     def __setstate__(self, descriptor: Any) -> None:
         self._descriptor = descriptor.detach()
-        self.words = memoryview(mmap.mmap(self._descriptor, _BYTES)).cast("Q")
+        self._map()
         self.sent()
+
+    def _map(self) -> None:
+        words = memoryview(mmap.mmap(self._descriptor, _BYTES)).cast("Q")
+        self.tally, self.hand = words[:_HALF], words[_HALF:]
 
     def sent(self) -> None:
         """The process has it: the memory stays, the descriptor goes. Twice is fine."""

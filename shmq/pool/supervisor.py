@@ -1,7 +1,8 @@
 """Keeps the workers of a pool: starts and replaces them, hears them, ends them.
 
 Nothing here looks around in a loop. The supervisor sleeps until a worker reports or ends, or somebody calls; it wakes
-by itself only while there is a reason: a worker that has not heard yet, a start to be tried again, a bar to draw.
+by itself only while there is a reason: a worker that has not heard yet, a start to be tried again, a bar to draw, a
+lease or a time limit that may be over.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from shmq.engine.handle.open_queue import membership_of, set_pool
 from shmq.errors import NotFound, WorkerError
 from shmq.pool.failure_log import FailureLog
 from shmq.pool.handling import Finding
-from shmq.pool.importable import check_importable, remedy_at_the_start
+from shmq.pool.importable import UNGUARDED, WORKER, check_importable, imports_unguarded, remedy_at_the_start
 from shmq.pool.job import Job, Parcel
+from shmq.pool.overdue import Overdue, say
 from shmq.pool.progress import INTERVAL, Progress
 from shmq.pool.report import Dead, Failed, Logged, Report, Sign, Stalled
 from shmq.pool.total import Total
@@ -51,7 +53,7 @@ class Supervisor:
     """
 
     def __init__(self, job: Job, processes: int, context: BaseContext, *, progress: bool = False) -> None:
-        check_importable(context, [job.handler, job.initializer])
+        check_importable(context)
         self._job = job
         self._parcel = Parcel(job)
         self._wanted = processes
@@ -68,10 +70,12 @@ class Supervisor:
         self._total = Total(job.queue)
         self._looking: Job | None = None  # the job, with a queue's handle that is for looks alone
         self._waking = threading.RLock()  # reentrant: signal handlers wake, too
+        self._alone = imports_unguarded(context)  # the first worker starts alone: is it the program's fault if it dies?
+        self._overdue = Overdue(lambda: self._looks().queue, job.queue.name, job.time_limit)
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_r, False)
         os.set_blocking(self._wake_w, False)
-        self._failed = FailureLog(job.queue.name)
+        self._failed = FailureLog(job.queue.name, job.log_tracebacks)
         self._progress = Progress(job) if progress else None
 
     # ---- asked by others ---------------------------------------------------------------------------------------
@@ -142,16 +146,19 @@ class Supervisor:
     def staff(self) -> None:
         """Start the workers that are missing."""
         while (
-            len(self._workers) < self._wanted
+            len(self._workers) < self._wanted_now()
             and not self._stopping
             and not self._drained
             and time.monotonic() >= self._start_after
         ):
             try:
-                name = f"shmq-worker-{next(_numbers)}"
+                name = f"{WORKER}-{next(_numbers)}"
                 self._workers.append(WorkerProcess(self._parcel, self._context, name))
             except (OSError, EOFError) as error:  # no process left, or no server for them: that may pass
                 self._count_failure(0, "could not be started", f"{type(error).__name__}: {error}")
+
+    def _wanted_now(self) -> int:
+        return min(1, self._wanted) if self._alone else self._wanted
 
     def _ask_to_stop(self) -> None:
         now = time.monotonic()
@@ -174,6 +181,11 @@ class Supervisor:
             self._progress.tick(len(self._workers))
         if self._job.until_empty and self._look_after and time.monotonic() >= self._look_after:
             self._look_if_empty()
+        self._overdue.look(self._workers, waits=self._only_waits())
+
+    def _only_waits(self) -> bool:
+        """For what workers or others have in hand."""
+        return self._stopping or self._look_after != 0.0
 
     def _clear_wake(self) -> None:
         try:
@@ -186,12 +198,15 @@ class Supervisor:
         limits = []
         if self._stopping:
             limits += [max(0.0, worker.ask_again_at - now) for worker in self._workers if not worker.heard]
-        elif not self._drained and len(self._workers) < self._wanted:
+        elif not self._drained and len(self._workers) < self._wanted_now():
             limits.append(max(0.0, self._start_after - now))
         if self._progress is not None:
             limits.append(INTERVAL)
         if self._look_after and not self._stopping:
             limits.append(max(0.0, self._look_after - now))
+        overdue = self._overdue.due_in(self._workers, waits=self._only_waits())
+        if overdue is not None:
+            limits.append(overdue)
         return min(limits, default=None)
 
     # ---- what workers say --------------------------------------------------------------------------------------
@@ -205,7 +220,9 @@ class Supervisor:
             self._settle_end(worker, worker.collect())
 
     def _note(self, worker: WorkerProcess, report: Report) -> None:
-        if report is Sign.WORKING:
+        if report is Sign.READY:
+            self._alone = False
+        elif report is Sign.WORKING:
             self._failures = 0
         elif report is Sign.IDLE:
             self._look_if_empty()
@@ -218,7 +235,7 @@ class Supervisor:
             logging.getLogger(report.name).log(report.level, "%s", report.text, extra=extra)
         elif isinstance(report, Stalled) and time.monotonic() >= self._stall_told:
             self._stall_told = time.monotonic() + STALL_AGAIN  # all workers wait for the same room
-            self._say(worker, report.text)
+            say(self._job.queue.name, worker, report.text)
 
     def _look_if_empty(self) -> None:
         if self._is_done():
@@ -227,12 +244,15 @@ class Supervisor:
             self._look_after = time.monotonic() + OTHERS_LOOK_OF_A_POOL
 
     def _is_done(self) -> bool:
+        return self._looks().is_done()
+
+    def _looks(self) -> Job:
         """By a handle of its own: its look moves the dead to their queue, which counts here. Others use the job's."""
         if self._looking is None:
             queue = self._job.queue.broker.queue(self._job.queue.name, create=False)
             set_pool(queue, Finding(queue, self._total.found_dead, self._tell_found))
             self._looking = replace(self._job, queue=queue)
-        return self._looking.is_done()
+        return self._looking
 
     def _tell_found(self, report: Dead) -> None:
         self._failed.tell_dead(os.getpid(), report)
@@ -242,19 +262,22 @@ class Supervisor:
     def _settle_end(self, worker: WorkerProcess, code: int) -> None:
         if code != 0 or worker.ended is None:
             self._tell_of_death(worker.pid, code)
-        self._total.add(worker.pid, worker.tally)
+        in_hand = worker.tally.still_open()
+        self._total.add(worker.pid, worker.tally, taken=worker.was_robbed)
+        name, text = self._job.queue.name, worker.ended.text if worker.ended is not None else ""
+        had = "" if in_hand is None else f"; what it had in hand (message {in_hand[0]}) goes back"
         if worker.ended is not None and worker.ended.why in ("stopped", "worn", "drained", "deleted", "results"):
             self._note_end(worker)
+        elif worker.killed_for is not None:
+            self._failures = 0
         elif self._stopping:  # it was asked to end, by SIGTERM, and may have done so before it could say anything
-            if code < 0 and code != -signal.SIGTERM:
-                self._say(worker, f"{_end_of(code)}; what it had in hand goes back")
+            if code < 0 and (code != -signal.SIGTERM or had):
+                say(name, worker, f"{_end_of(code)}{had}")
         elif worker.died_as_it_started:
-            text = worker.ended.text if worker.ended is not None else ""
-            self._count_failure(worker.pid, _end_of(code), text)
+            self._count_failure(worker.pid, _end_of(code), text, code)
         else:
             self._failures = 0
-            text = worker.ended.text if worker.ended is not None else ""
-            self._say(worker, f"{_end_of(code)}{_behind(text)}; what it had in hand goes back, it is replaced")
+            say(name, worker, f"{_end_of(code)}{_behind(text)}{had}{', ' if had else '; '}it is replaced")
         if self._job.until_empty and not self._stopping:
             self._look_after = time.monotonic() + OTHERS_LOOK_OF_A_POOL
 
@@ -282,27 +305,27 @@ class Supervisor:
                 remedy="keep the results queue in service until the pool has ended; no message is lost",
             )
 
-    def _count_failure(self, pid: int, what: str, text: str) -> None:
+    def _count_failure(self, pid: int, what: str, text: str, code: int = 0) -> None:
         name = self._job.queue.name
         self._failures += 1
         extra = {"queue": name, "pid": pid}
-        _LOG.error("a worker of queue %r died as it started: %s%s", name, what, _behind(text), extra=extra)
+        if code == UNGUARDED:
+            self._failures, what = _GIVE_UP, "it imports this program, which starts a pool again"
+        else:
+            _LOG.error("a worker of queue %r died as it started: %s%s", name, what, _behind(text), extra=extra)
         if self._failures >= _GIVE_UP:
             self._stopping = True
             last = text.splitlines()[-1] if text else what
+            row = "" if code == UNGUARDED else f"{self._failures} in a row, the last one "
             self._error = WorkerError(
                 f"the workers of queue {name!r} die as they start",
-                figures=f"{self._failures} in a row, the last one (pid {pid}): {last}",
-                remedy=remedy_at_the_start(self._context, what, text),
+                figures=f"{row}(pid {pid}): {last}",
+                remedy=remedy_at_the_start(self._context, code, text),
             )
             if text:
                 self._error.add_note(f"in the worker:\n{text}")
         elif self._failures > 1:
             self._start_after = time.monotonic() + RESTART * 2**self._failures
-
-    def _say(self, worker: WorkerProcess, text: str) -> None:
-        name = self._job.queue.name
-        _LOG.warning("worker %d of queue %r: %s", worker.pid, name, text, extra={"queue": name, "pid": worker.pid})
 
     def _kill_all(self) -> None:
         for worker in self._workers:
@@ -316,7 +339,7 @@ class Supervisor:
             code = worker.collect()
             if code != 0 and not membership_of(self._job.queue).closed:
                 self._tell_of_death(worker.pid, code)
-            self._total.add(worker.pid, worker.tally)
+            self._total.add(worker.pid, worker.tally, taken=worker.was_robbed)
 
 
 def _end_of(code: int) -> str:

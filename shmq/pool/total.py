@@ -44,11 +44,14 @@ class Total:
         self._sum = Tally([0] * Tally.WORDS)
         self._doubts: list[_Doubt] = []
 
-    def add(self, pid: int, tally: Tally) -> None:
-        """After the end of a worker, and after its death was told to the broker."""
+    def add(self, pid: int, tally: Tally, *, taken: bool = False) -> None:
+        """After the end of a worker, and after its death was told to the broker.
+
+        taken: others have what it had in hand.
+        """
         self._sum.add(tally)
         still_open = tally.still_open()
-        if still_open is not None:
+        if still_open is not None and not taken:
             self._doubts.append(_Doubt(pid, *still_open, time.monotonic() + NOTED_WITHIN))
         self._look(time.monotonic())
 

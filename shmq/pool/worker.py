@@ -1,22 +1,27 @@
 """The main function of a worker process: takes messages and handles them until it is told to stop.
 
 It prints nothing and ignores Ctrl-C, which a terminal sends to the whole group: that is the pool's affair. SIGTERM asks
-it to finish what it has in hand. When the process that owns the pool has gone, it does the same.
+it to finish what it has in hand, and ends its wait for a message. So does a word of shared memory, which is looked at
+before each message, for a handler may have taken the signal. When the process that owns the pool has gone, it does the
+same.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import signal
-import traceback
+import threading
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from shmq.engine.handle.open_queue import set_pool
+from shmq.error_text import text_of
 from shmq.errors import Empty, NotFound, ShutDown
+from shmq.pool.hand import Hand, LentMessage
 from shmq.pool.handling import Handling, ResultsUnusable
 from shmq.pool.intake import Intake
 from shmq.pool.log_report import tell_of_logs
+from shmq.pool.owner import Owner
 from shmq.pool.report import Ended, Reports, Sign
 from shmq.pool.tally import Tally
 from shmq.wait_time import OWNER_LOOK
@@ -29,32 +34,47 @@ if TYPE_CHECKING:
 __all__ = ["work"]
 
 
-def work(parcel: Parcel, pipe: Connection, counts: SharedWords) -> None:
+def work(parcel: Parcel, pipe: Connection, counts: SharedWords, owner: Owner) -> None:
     """What a worker process runs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     reports = Reports(pipe)
+    owner.watch(pipe)
     try:
         job = parcel.open()
-        if job.initializer is not None:
-            job.initializer(*job.initargs)
+        job.initialize()
         tell_of_logs(reports)
         intake = Intake(job.queue, job.selector)
     except BaseException as error:  # SystemExit, too: the pool has to know why
-        reports.send(Ended("start", "".join(traceback.format_exception(error)).rstrip()))
+        reports.send(Ended("start", text_of(error)))
         raise SystemExit(1) from None
-    reports.send(Ended(*Worker(job, intake, reports, Tally(counts.words)).run()))
+    why, text = Worker(job, intake, reports, counts, owner).run()
+    reports.send(Ended(why, text, _left()))
     intake.close()
+
+
+def _left() -> str:
+    """What Python waits for at the end of this process, for people."""
+    main, children = threading.main_thread(), multiprocessing.active_children()
+    threads = [thread.name for thread in threading.enumerate() if thread is not main and not thread.daemon]
+    processes = [f"{child.name} (pid {child.pid})" for child in children if not child.daemon]
+    return "; ".join([*(f"thread {name}" for name in threads), *(f"child process {name}" for name in processes)])
 
 
 class Worker:
     """The loop over messages."""
 
-    def __init__(self, job: Job, intake: Intake, reports: Reports, tally: Tally) -> None:
+    def __init__(self, job: Job, intake: Intake, reports: Reports, counts: SharedWords, owner: Owner) -> None:
         self._job = job
         self._intake = intake
         self._reports = reports
-        self._handling = Handling(job, lambda: intake.stopping, reports.send, in_worker=True, tally=tally)
+        self._owner = owner
+        self._hand = LentMessage.hand = Hand(counts.hand)
+        tally = Tally(counts.tally)
+        self._handling = Handling(job, self._is_to_stop, reports.send, in_worker=True, tally=tally, hand=self._hand)
         set_pool(job.queue, self._handling)
+
+    def _is_to_stop(self) -> bool:
+        return self._intake.stopping or self._hand.is_to_stop or self._owner.has_gone()
 
     def _on_sigterm(self, number: int, frame: object) -> None:
         if not self._intake.stopping:
@@ -83,19 +103,20 @@ class Worker:
         except ResultsUnusable as error:
             return "results", str(error)
         except Exception as error:
-            return "error", "".join(traceback.format_exception(error)).rstrip()
+            return "error", text_of(error)
         return "stopped", ""
 
     def _next(self) -> Message[Any] | None:
-        if self._job.until_empty:
-            try:
-                return self._intake.next(0)
-            except Empty:
-                self._reports.send(Sign.IDLE)
-        while True:
-            try:
-                return self._intake.next(OWNER_LOOK)
-            except Empty:
-                owner = multiprocessing.parent_process()
-                if owner is not None and not owner.is_alive():
-                    return None
+        self._hand.waits(True)  # before the first look: a stop that comes behind it sends a signal
+        try:
+            limit = 0.0 if self._job.until_empty else OWNER_LOOK
+            while not self._is_to_stop():
+                try:
+                    return self._intake.next(limit)
+                except Empty:
+                    if limit == 0.0:
+                        self._reports.send(Sign.IDLE)
+                    limit = OWNER_LOOK
+            return None
+        finally:
+            self._hand.waits(False)

@@ -16,11 +16,11 @@ from shmq.engine.broker.broker import live_membership
 from shmq.engine.message.selection import loaded
 from shmq.engine.queue.queue import Queue
 from shmq.errors import Timeout
-from shmq.options import check_timeout
+from shmq.options import check_bool, check_timeout
 from shmq.pool.in_thread import InThread
 from shmq.pool.interruption import Interruption
 from shmq.pool.job import Job
-from shmq.pool.signature import check_handler
+from shmq.pool.signature import check_handler, check_runs
 from shmq.pool.supervisor import Supervisor
 from shmq.quantity import quantity
 from shmq.wait_time import WORKERS_END
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shmq.engine.message.message import Message
     from shmq.statistics import PoolCounts, ProcessInfo
 
-__all__ = ["WorkerPool", "tell_of_interrupts"]
+__all__ = ["WorkerPool"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -87,15 +87,21 @@ class WorkerPool(Generic[T, R]):
         progress: show how far it is, on stderr: a bar on a terminal, lines otherwise.
         selector: only messages for which it is true, such as "kind = 'png'"; the others are left in the queue, for
             other consumers.
+        time_limit: seconds for one call of the handler: a worker that is over it is killed and replaced, and its
+            message goes back, counted as a death; None: as long as it takes.
+        log_tracebacks: True: of each failed attempt; False: of the last one.
+
+    A worker whose message was taken away by the queue's lease is killed and replaced, too. A result has a header `job`,
+    the id of its message. Workers end when the process that owns the pool has gone.
 
     What failed rests before it is tried again: as the queue's retry_delay says, else 0.1 s, doubled with each attempt
     up to 30 s, each shortened at random by up to half.
 
-    Failed attempts and deaths of workers are logged to "shmq.pool" in this process: the traceback of a message's first
-    failure, a line for each further one, and one that says that it is dead now. Workers print nothing.
+    Failed attempts and deaths of workers are logged to "shmq.pool" in this process: a warning for each attempt that is
+    followed by another one, an error with the traceback when the message is dead.
 
-    Raises TypeError for a handler that cannot be called with one message, SelectorError for a malformed selector,
-    ValueError for other unfit arguments.
+    Raises TypeError for a handler that cannot be called with one message, or whose call does not run it (a coroutine
+    function), SelectorError for a malformed selector, ValueError for other unfit arguments.
 
     Example:
         >>> def square(m):
@@ -121,6 +127,8 @@ class WorkerPool(Generic[T, R]):
         max_messages: int | None = None,
         mp_context: BaseContext | Literal["fork", "spawn", "forkserver"] | None = None,
         progress: bool = False,
+        time_limit: float | None = None,
+        log_tracebacks: bool = False,
     ) -> None:
         for name, value, kind in (("queue", queue, Queue), ("results", results, Queue)):
             if not isinstance(value, kind) and not (name == "results" and value is None):
@@ -129,17 +137,28 @@ class WorkerPool(Generic[T, R]):
             if not callable(call) and not (name == "initializer" and call is None):
                 raise TypeError(f"{name}={call!r}: a function is expected")
         check_handler(handler)
+        if initializer is not None:
+            check_runs("initializer", initializer)
         if selector is not None:
             loaded(selector)  # what is malformed is noticed before any process starts
         _check_count("processes", processes, 0)
         _check_count("max_messages", max_messages, 1)
         self._processes = len(os.sched_getaffinity(0)) if processes is None else processes
-        self._job = Job(queue, handler, results, initializer, tuple(initargs), max_messages, selector=selector or None)
+        self._job = Job(
+            queue,
+            handler,
+            results,
+            initializer,
+            tuple(initargs),
+            max_messages,
+            selector=selector or None,
+            time_limit=_check_time_limit(time_limit, self._processes),
+            log_tracebacks=check_bool(log_tracebacks, "log_tracebacks"),
+        )
         self._context = _check_context(mp_context)
         self._progress = progress
         self._lock = threading.Lock()
         self._run: _Run | None = None
-        self._tell_of_interrupt: Callable[[int], None] | None = None  # called in the signal handler, with how many came
 
     def __repr__(self) -> str:
         state = "running" if self._run is not None else "at rest"
@@ -172,10 +191,10 @@ class WorkerPool(Generic[T, R]):
 
         Returns what became of the messages, those of workers that were killed included; what others took is not in it.
 
-        In the main thread the first Ctrl-C or SIGTERM lets workers finish what they have in hand; a second one kills
-        them, and their messages go back, counted as a death. A run that was to go on until it is told to stop then
-        returns; one that was asked until_empty, or that was killed, raises KeyboardInterrupt (SIGTERM: SystemExit 143),
-        for not all is done. stop() lets it return, too.
+        In the main thread the first Ctrl-C or SIGTERM lets workers finish what they have in hand, and a line on stderr
+        says so; a second one kills them, and their messages go back, counted as a death. A run that was to go on until
+        it is told to stop then returns; one that was asked until_empty, or that was killed, raises KeyboardInterrupt
+        (SIGTERM: SystemExit 143), for not all is done. stop() lets it return, too.
 
         Raises WorkerError if workers keep dying as they start, with the error of the last one, or if results cannot be
         put; NotFound if the queue is deleted; TypeError if the handler cannot be sent to workers; RuntimeError if the
@@ -193,8 +212,6 @@ class WorkerPool(Generic[T, R]):
         run.owner = threading.get_ident()
 
         def tell(count: int) -> None:
-            if self._tell_of_interrupt is not None:
-                self._tell_of_interrupt(count)
             if count == 1:
                 run.runner.stop()
             else:
@@ -310,6 +327,17 @@ def _check_context(value: object) -> BaseContext:
     return value
 
 
+def _check_time_limit(value: float | None, processes: int) -> float | None:
+    if value is None:
+        return None
+    limit = check_timeout(value, "time_limit")
+    if limit == 0:
+        raise ValueError(f"time_limit={value!r}: more than 0 seconds are expected, or None")
+    if processes == 0:
+        raise ValueError(f"time_limit={value!r}: without processes nothing can be killed; use processes, or None")
+    return limit
+
+
 def _check_count(name: str, value: int | None, least: int) -> None:
     if value is None:
         return
@@ -317,8 +345,3 @@ def _check_count(name: str, value: int | None, least: int) -> None:
         raise TypeError(f"{name}={value!r}: an int is expected, or None")
     if value < least:
         raise ValueError(f"{name}={value!r}: {least} or more, or None")
-
-
-def tell_of_interrupts(pool: WorkerPool[Any, Any], told: Callable[[int], None]) -> None:
-    """From now on `told` is called in the signal handler of a run, with how many came."""
-    pool._tell_of_interrupt = told

@@ -10,8 +10,11 @@ from contextlib import suppress
 from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any
 
+from shmq.pool.hand import Hand
+from shmq.pool.importable import NotImportable
 from shmq.pool.interruption import no_ctrl_c
-from shmq.pool.process_start import sockets_fit
+from shmq.pool.owner import Owner
+from shmq.pool.process_start import may_have_children, served, sockets_fit
 from shmq.pool.quiet_start import QuietStart
 from shmq.pool.report import Ended, Report, Sign
 from shmq.pool.shared_words import SharedWords
@@ -31,22 +34,48 @@ _REMIND, _REMIND_MOST = 0.01, 5.0  # seconds until the first reminder, and betwe
 
 
 class WorkerProcess:
-    """Starts a worker. Raises TypeError if the job cannot be sent to it."""
+    """Starts a worker. Raises TypeError if the job cannot be sent to it.
+
+    Attributes:
+        pid: of the process.
+        started_at, ready_at: seconds of the monotonic clock; ready_at: None: it is not.
+        has_worked: it had a message.
+        ended: the report of its end; None: it has not come.
+        ended_at: when that came.
+        heard: it knows that it is to stop.
+        ask_again_at: when it is to be asked once more.
+        tally, hand: what it counts, and what it has in hand.
+        killed_for: why the pool has killed it; None: it did not.
+        was_robbed: a lease has given to others what it had in hand.
+        told: since when it had the message, or which other state, of which the log has a line.
+    """
 
     def __init__(self, parcel: Parcel, context: BaseContext, name: str) -> None:
+        context = served(context)
         self.reports, pipe = context.Pipe(duplex=False)
+        self.started_at = time.monotonic()
         self.ready_at: float | None = None
         self.has_worked = False
         self.ended: Ended | None = None
+        self.ended_at = 0.0
+        self.killed_for: str | None = None
+        self.was_robbed = False
+        self.told: int | str | None = None
         self._asked = 0
         self.ask_again_at = 0.0
         self.heard = False
         counts = SharedWords()
-        self.tally = Tally(counts.words)
-        arguments = (parcel, pipe, counts)
-        self._process: Any = context.Process(target=QuietStart(work), args=arguments, name=name)  # type: ignore[attr-defined]
+        owner = Owner()
+        self.tally, self.hand = Tally(counts.tally), Hand(counts.hand)
+        arguments = (parcel, pipe, counts, owner)
+        make: Any = context.Process  # type: ignore[attr-defined]
+        self._process: Any = make(target=QuietStart(work), args=arguments, name=name, daemon=False)
         try:
-            self._start(context)
+            with may_have_children():
+                self._start(context)
+        except NotImportable as error:
+            self.reports.close()
+            raise TypeError(str(error)) from None
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             self.reports.close()
             raise TypeError(
@@ -56,6 +85,7 @@ class WorkerProcess:
         finally:
             pipe.close()
             counts.sent()
+            owner.sent()
         self.pid: int = self._process.pid
         self._pidfd = self._open_pidfd()
         self._open_reports: Connection | None = self.reports
@@ -111,7 +141,7 @@ class WorkerProcess:
         elif report is Sign.STOPPING:
             self.heard = True
         elif isinstance(report, Ended):
-            self.ended = report
+            self.ended, self.ended_at = report, time.monotonic()
             self.heard = True
 
     def close_reports(self) -> None:
@@ -123,13 +153,16 @@ class WorkerProcess:
 
     def ask_to_stop(self) -> None:
         """Ask it to finish what it has in hand. To be repeated at ask_again_at, until it was heard: a signal that comes
-        just before a wait does not end that wait. Ever more rarely, for code that does not like signals."""
+        just before a wait does not end that wait. Ever more rarely, for code that does not like signals; a handler that
+        is at work gets none."""
         self.ask_again_at = time.monotonic() + min(_REMIND * 2 ** min(self._asked, 16), _REMIND_MOST)
         self._asked += 1
-        self._signal(signal.SIGTERM)
+        if self.hand.stop() or self.ready_at is None:
+            self._signal(signal.SIGTERM)
 
-    def kill(self) -> None:
+    def kill(self, why: str | None = None) -> None:
         """End it at once; what it has in hand goes back, counted as a death."""
+        self.killed_for = why
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:

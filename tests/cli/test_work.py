@@ -79,12 +79,12 @@ def test_work_on_numbers_where_headers_are_text_says_so(jobs: Shell) -> None:
     assert "-H size:=4" in words
 
 
-def test_a_message_that_always_fails_has_one_traceback_and_a_line_that_says_it_is_dead(jobs: Shell) -> None:
+def test_a_message_that_always_fails_has_a_line_for_each_attempt_and_a_traceback_when_it_is_dead(jobs: Shell) -> None:
     jobs("declare", "thrice", "max_deliveries=3")
     jobs("put", "thrice", "x")
     words = jobs("work", "thrice", "jobs:fail", "-n", "1", "--until-empty", expected=1).words
     assert words.count("Traceback") == 1
-    assert words.count("no good") == 4  # one of them in the line of code
+    assert words.count("no good") == 5  # one of them in the line of code, one at the end of the traceback
     assert "is dead now (attempt 3 of 3" in words
     assert "it went to queue 'thrice.dead'" in words
     assert words.endswith("failed: 1 message of queue 'thrice' died (1 max_deliveries)\n")

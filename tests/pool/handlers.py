@@ -1,8 +1,11 @@
 """What the pools of these tests do. Workers import this module by name."""
 
+import multiprocessing
 import os
 import signal
 import sys
+import threading
+import time
 from typing import Any, NoReturn
 
 import shmq
@@ -27,6 +30,11 @@ def fail_on_three(message: shmq.Message[int]) -> int:
     if message.body == 3:
         raise LookupError("three")
     return message.body
+
+
+def fail_behind_the_ack(message: shmq.Message[Any]) -> NoReturn:
+    message.ack()
+    raise LookupError("too late")
 
 
 def leave(message: shmq.Message[Any]) -> NoReturn:
@@ -117,3 +125,70 @@ def retry_at_once(message: shmq.Message[Any]) -> None:
 
 def short_waits(seconds: float) -> None:
     long_wait.LONG_WAIT = seconds
+
+
+# ---- what hangs, and what keeps a process --------------------------------------------------------------------------
+
+
+def hang_at_first_on_three(message: shmq.Message[int]) -> int:
+    if message.body == 3 and not message.redelivered:
+        threading.Event().wait()
+    return message.body
+
+
+def hang(message: shmq.Message[str]) -> None:
+    if message.body == "hang":
+        threading.Event().wait()
+
+
+def touch_for_long(message: shmq.Message[float]) -> float:
+    """At work for so many seconds, several leases, with a touch now and then."""
+    until = time.monotonic() + message.body
+    while time.monotonic() < until:
+        message.touch()
+        time.sleep(0.02)
+    return message.body
+
+
+def ack_and_go_on(message: shmq.Message[float]) -> float:
+    """Settles first, and holds another message meanwhile."""
+    other = message.queue.broker.queue("others")
+    other.put("held")
+    with other.receive():
+        message.ack()
+        time.sleep(message.body)
+    return message.body
+
+
+def leave_the_block_and_go_on(message: shmq.Message[float]) -> float:
+    with message:
+        body = message.body
+    time.sleep(body)
+    return body
+
+
+def take_sigterm(message: shmq.Message[str]) -> str:
+    """As libraries do, each in its way."""
+    if message.body == "mask":
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    else:
+        leave: dict[str, Any] = {
+            "ignore": signal.SIG_IGN,
+            "default": signal.SIG_DFL,
+            "handle": lambda number, frame: None,
+        }
+        signal.signal(signal.SIGTERM, leave.get(message.body, lambda number, frame: sys.exit(0)))
+    return message.body
+
+
+def wait_at_the_gate(path: str) -> None:
+    os.read(os.open(path, os.O_RDONLY), 1)
+
+
+def leave_a_thread(message: shmq.Message[str]) -> None:
+    threading.Thread(target=wait_at_the_gate, args=(message.body,), name="left-thread").start()
+
+
+def leave_a_child(message: shmq.Message[str]) -> None:
+    context = multiprocessing.get_context("fork")
+    context.Process(target=wait_at_the_gate, args=(message.body,), name="left-child").start()

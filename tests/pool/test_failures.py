@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -205,7 +205,7 @@ def test_a_result_that_is_refused_is_one_line_that_names_handler_and_type(
     (dead,) = broker.queue("jobs.dead").browse()
     assert dead.death is not None
     line = "queue 'results' does not take what refuse() returned, of type set: TypeError: "
-    for text in (dead.death.error or "", said(caplog, "shmq.pool")[0].partition("\n")[2]):
+    for text in (dead.death.error or "", said(caplog, "shmq.pool")[0]):
         assert line in text
         assert text.count("\n") == 0
 
@@ -292,5 +292,88 @@ def test_a_worker_that_is_killed_while_the_pool_ends_is_told(
         os.kill(worker.pid, signal.SIGKILL)
         stopping.join(60)
     (line,) = said(caplog, "shmq.pool")
-    assert line == f"worker {worker.pid} of queue 'jobs': killed by SIGKILL; what it had in hand goes back"
+    assert line == f"worker {worker.pid} of queue 'jobs': killed by SIGKILL; what it had in hand (message 1) goes back"
     assert jobs.receive(timeout=5).redelivered
+
+
+# ---- what exceptions lead to ---------------------------------------------------------------------------------------
+
+
+def itself() -> Exception:
+    error = ValueError("ring")
+    error.__cause__ = error
+    return error
+
+
+def each_other() -> BaseException:
+    first, second = ValueError("ring"), KeyError("other")
+    first.__cause__, second.__cause__ = second, first
+    return first
+
+
+def contexts() -> BaseException:
+    first, second = ValueError("ring"), KeyError("other")
+    first.__context__, second.__context__ = second, first
+    return first
+
+
+def a_group() -> BaseException:
+    inner = ValueError("inner")
+    group = ExceptionGroup("ring", [inner, itself()])
+    inner.__context__ = group
+    return group
+
+
+def a_group_of_itself() -> BaseException:
+    class Endless(ExceptionGroup[Exception]):
+        exceptions = property(lambda self: (self, Endless("ring", [ValueError("inner")])))
+
+    return Endless("ring", [ValueError("inner")])
+
+
+def nested() -> BaseException:
+    error: Exception = ValueError("ring")
+    for _ in range(sys.getrecursionlimit() + 100):
+        error = ExceptionGroup("ring", [error])
+    return error
+
+
+def without_a_text() -> BaseException:
+    class Silent(Exception):
+        __notes__ = property(lambda self: 1 // 0)
+
+        def __str__(self) -> str:
+            raise RuntimeError("ring")
+
+    return Silent()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [itself, each_other, contexts, a_group, a_group_of_itself, nested, without_a_text],
+    ids=lambda made: made.__name__,
+)
+@pytest.mark.timeout(120)
+def test_an_exception_that_leads_back_to_itself_is_a_failed_attempt(
+    broker: shmq.Broker, caplog: pytest.LogCaptureFixture, made: Callable[[], BaseException]
+) -> None:
+    def handle(message: shmq.Message[str]) -> None:
+        raise made()
+
+    jobs = broker.queue("jobs", max_deliveries=2, retry_delay=0)
+    jobs.put("a")
+    counts = shmq.WorkerPool(jobs, handle, processes=0).run(until_empty=True)
+    assert counts == shmq.PoolCounts(handled=0, retried=1, dead={"max_deliveries": 1})
+    (dead,) = broker.queue("jobs.dead").browse()
+    assert dead.death is not None
+    assert "ring" in (dead.death.error or "") or made is without_a_text
+    assert said(caplog, "shmq.pool")[0].count("\n") == 0
+
+
+def test_a_consumer_of_ones_own_survives_such_exceptions_too(broker: shmq.Broker) -> None:
+    jobs = broker.queue("jobs", max_deliveries=1)
+    for made in (itself, a_group_of_itself, nested):
+        jobs.put("a")
+        with pytest.raises((ValueError, ExceptionGroup)), jobs.receive(timeout=0):
+            raise made()
+    assert broker.queue("jobs.dead").qsize() == 3

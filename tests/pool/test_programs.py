@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import zipapp
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -97,9 +98,9 @@ def handle(m):
     return m.body
 
 
-jobs = shmq.open().queue("jobs")
+jobs = shmq.open("jobs.shmq").queue("jobs")
 jobs.put(1)
-shmq.WorkerPool(jobs, handle, processes=1).run(until_empty=True)
+shmq.WorkerPool(jobs, handle, processes=4, mp_context="METHOD").run(until_empty=True)
 """
 
 FORGOTTEN = """
@@ -117,6 +118,9 @@ if __name__ == "__main__":
     jobs.put(1)
     print(results.get(timeout=120.0))
 """
+
+
+FINISHING = "finishing what is in hand; Ctrl-C or SIGTERM once more ends at once and gives it back\n"
 
 
 def program(folder: Path, text: str) -> Path:
@@ -155,13 +159,107 @@ def test_a_handler_that_workers_cannot_import_is_named_and_workers_print_nothing
     assert len(told) == run.stderr.count("Traceback") == 5
 
 
-def test_a_program_without_its_guard_is_told_so(tmp_path: Path) -> None:
-    run = finished(tmp_path, UNGUARDED)
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_program_without_its_guard_is_told_so_by_its_first_worker(tmp_path: Path, method: str) -> None:
+    text = UNGUARDED.replace("METHOD", method)
+    run = finished(tmp_path, text)
     assert run.returncode == 1
     last = run.stderr.rstrip().splitlines()[-1]
     assert last.startswith("shmq.errors.WorkerError: the workers of queue 'jobs' die as they start")
-    assert 'put what starts the pool behind if __name__ == "__main__":' in last
-    assert "RuntimeError: a worker imports this program, which starts a pool again" in run.stderr
+    assert last.endswith('put what starts the pool behind if __name__ == "__main__":, for workers import the program')
+    assert run.stderr.count("RuntimeError: a worker imports this program, which starts a pool again") == 1
+    with shmq.open(tmp_path / "jobs.shmq") as broker:
+        assert broker.queue("jobs").qsize() == 2  # of the program and of one worker
+
+
+MAIN = """
+import sys
+
+import shmq
+
+
+class Handler:
+    def __call__(self, m):
+        return m.body
+
+
+def handle(m):
+    return m.body
+
+
+if __name__ == "__main__":
+    import functools
+
+    given = {"function": handle, "object": Handler(), "partial": functools.partial(handle), "module": None}
+    handler = given[sys.argv[1]]
+    if handler is None:
+        from pkg.handlers import handle as handler
+    with shmq.open() as broker:
+        jobs = broker.queue("jobs")
+        jobs.put(1)
+        print(shmq.WorkerPool(jobs, handler, processes=2).run(until_empty=True))
+"""
+
+
+@pytest.mark.parametrize("way", [["-m", "pkg"], ["pkg"], ["pkg.pyz"]], ids=["package", "folder", "archive"])
+@pytest.mark.parametrize("handler", ["function", "object", "partial"])
+def test_a_handler_in_the_main_file_of_a_package_is_refused_before_a_worker_starts(
+    tmp_path: Path, way: list[str], handler: str
+) -> None:
+    run = main_file(tmp_path, way, handler)
+    assert (run.returncode, run.stdout, run.stderr.count("Traceback")) == (1, "", 1)
+    last = run.stderr.rstrip().splitlines()[-1]
+    assert last.startswith("TypeError: workers do not import the __main__.py of a package, a folder or an archive")
+    assert "move handler and initializer to another module of it, or use processes=0" in last
+
+
+def test_a_handler_in_another_module_of_a_package_is_fine(tmp_path: Path) -> None:
+    run = main_file(tmp_path, ["-m", "pkg"], "module")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "PoolCounts(handled=1, retried=0, dead={})\n", "")
+
+
+def main_file(folder: Path, way: list[str], handler: str) -> subprocess.CompletedProcess[str]:
+    package = folder / "pkg"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(MAIN)
+    (package / "handlers.py").write_text("def handle(m):\n    return m.body\n")
+    zipapp.create_archive(package, folder / "pkg.pyz")
+    command = [sys.executable, *way, handler]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+DAEMONIC = """
+import multiprocessing
+
+import shmq
+
+
+def handle(m):
+    return m.body
+
+
+def run():
+    assert multiprocessing.current_process().daemon
+    with shmq.open() as broker:
+        jobs, results = broker.queue("jobs"), broker.queue("results")
+        jobs.put(1)
+        print(shmq.WorkerPool(jobs, handle, processes=2, results=results).run(until_empty=True))
+    assert multiprocessing.current_process().daemon
+
+
+if __name__ == "__main__":
+    for method in ("forkserver", "spawn", "fork"):  # the last one's parent has a server of processes by then
+        process = multiprocessing.get_context(method).Process(target=run, daemon=True)
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+"""
+
+
+def test_a_pool_in_a_daemonic_process_runs_however_that_was_started(tmp_path: Path) -> None:
+    run = finished(tmp_path, DAEMONIC)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "PoolCounts(handled=1, retried=0, dead={})\n" * 3, "")
 
 
 @pytest.mark.parametrize("arguments", [["-"], ["-c", FORGOTTEN]], ids=["stdin", "c"])
@@ -215,7 +313,7 @@ def test_the_first_signal_finishes_what_is_in_hand_and_ends_the_run(
         process.send_signal(number)
         broker.queue("go").put_many([None, None])
         code, out, err = settled_at_exit(process)
-        assert (code, out, err) == (0, "after the pool\n", "")
+        assert (code, out, err) == (0, "after the pool\n", FINISHING)
         jobs = broker.queue("jobs").statistics()
         # The signal and the permission to go on run a race: the second message may have been taken before the first.
         assert jobs.acked >= 1
@@ -240,7 +338,7 @@ def test_sigterm_in_a_run_until_empty_exits_with_its_code(tmp_path: Path) -> Non
     with holding(tmp_path, 1, "until_empty") as (process, broker, _):
         process.send_signal(signal.SIGTERM)
         broker.queue("go").put_many([None, None])
-        assert settled_at_exit(process) == (128 + signal.SIGTERM, "", "")
+        assert settled_at_exit(process) == (128 + signal.SIGTERM, "", FINISHING)
 
 
 @pytest.mark.parametrize("processes", [0, 1])
@@ -279,7 +377,7 @@ def test_ctrl_c_in_a_terminal_reaches_all_and_only_the_pool_acts_on_it(tmp_path:
         broker.queue("begun").get(timeout=120.0)  # the other one has its message, too
         os.killpg(process.pid, signal.SIGINT)
         broker.queue("go").put_many([None, None])
-        assert settled_at_exit(process) == (0, "after the pool\n", "")
+        assert settled_at_exit(process) == (0, "after the pool\n", FINISHING)
         jobs = broker.queue("jobs").statistics()
         assert (jobs.acked, jobs.ready, jobs.unsettled) == (2, 0, 0)
 

@@ -20,6 +20,7 @@ from shmq.engine.handle.declaration import declared
 from shmq.engine.handle.open_queue import OpenQueue, membership_of, open_queue, pool_of
 from shmq.engine.handle.taking_pool import FailureReason
 from shmq.engine.membership.death_record import endings
+from shmq.error_text import last_line, text_of
 from shmq.errors import DecodeError, Full, OutOfSpace, ShmqError, ShutDown
 from shmq.headers import decode_headers, encode_headers
 from shmq.options import QueueSettings
@@ -37,7 +38,6 @@ __all__ = [
     "is_for_the_dead",
     "is_named",
     "is_waiting",
-    "last_line",
     "retry_dead_letters",
 ]
 
@@ -110,11 +110,7 @@ def check_error(error: object) -> None:
 
 
 def _reason_text(error: BaseException | str | None) -> str | None:
-    if error is None or isinstance(error, str):
-        return error
-    import traceback  # when first needed: few messages die
-
-    return "".join(traceback.format_exception(error)).rstrip()
+    return error if error is None or isinstance(error, str) else text_of(error)
 
 
 def _death_of(queue: OpenQueue, delivery: Delivery, reason: DeathReason, error: BaseException | str | None) -> Death:
@@ -189,11 +185,6 @@ def _say(letter: DeadLetter, fate: str, level: int = logging.WARNING) -> None:
     _LOG.log(
         level, "message %d of queue %r is dead (%s%s)%s", message_id, queue.name, death.reason, why, fate, extra=extra
     )
-
-
-def last_line(text: str) -> str:
-    """Of a traceback: the error."""
-    return text.rstrip().rpartition("\n")[2]
 
 
 def _keep(letter: DeadLetter) -> bool:

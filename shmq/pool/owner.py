@@ -1,0 +1,55 @@
+"""Whether the process that owns a pool is still there, as its workers see it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import select
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import DupFd
+from typing import Any
+
+__all__ = ["Owner"]
+
+
+class Owner:
+    """Goes to a worker that is being started, by each start method.
+
+    By its pidfd, which is no pid that another process may have by then, and no pipe of which a forked child of the
+    owner may have an end, too; where a sandbox has none, by the pipe that multiprocessing keeps. And by the pipe of
+    reports: an owner that runs another program (exec) is the same process, and hears none.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._descriptor = os.pidfd_open(os.getpid())
+        except OSError:
+            self._descriptor = -1
+        self._poll: select.poll | None = None
+
+    def __getstate__(self) -> Any:
+        return None if self._descriptor < 0 else DupFd(self._descriptor)
+
+    def __setstate__(self, descriptor: Any) -> None:
+        self._descriptor = -1 if descriptor is None else descriptor.detach()
+        self._poll = None
+
+    def sent(self) -> None:
+        """In the owner: the worker has it."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def watch(self, reports: Connection) -> None:
+        """In the worker, before the first question."""
+        self._poll = select.poll()
+        parent = multiprocessing.parent_process()
+        if self._descriptor >= 0:
+            self._poll.register(self._descriptor, select.POLLIN)
+        elif parent is not None:
+            self._poll.register(parent.sentinel, select.POLLIN)
+        self._poll.register(reports.fileno(), 0)  # an error is told all the same: nobody can read them
+
+    def has_gone(self) -> bool:
+        """One call of the system, some 500 ns."""
+        return self._poll is not None and bool(self._poll.poll(0))
