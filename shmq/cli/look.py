@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,9 +19,11 @@ from shmq.statistics import BrokerStatistics, QueueStatistics, as_json
 
 if TYPE_CHECKING:
     from shmq.engine.broker.broker import Broker
+    from shmq.statistics import ProcessInfo
 
 __all__ = ["complete_queue", "ls", "ps", "stat"]
 
+_NAME = 40  # characters of a process's name and arguments
 _SIZES = (
     "bytes",
     "memory_bytes",
@@ -136,10 +139,27 @@ def _shown(name: str, value: Any) -> str:
     return str(value) if isinstance(value, str) else f"{len(value):,}"
 
 
+def _shown_name(process: ProcessInfo) -> str:
+    """With the arguments of its program, where they say more: of an interpreter, and unless it has another name."""
+    folder = Path("/proc", str(process.pid))
+    try:
+        words = (folder / "cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+    except OSError:
+        return process.name
+    for place, word in enumerate(words[:2]):  # a script has its name behind that of its interpreter
+        program = os.path.basename(word)
+        if program[:15] == process.name and process.state != "dead":  # else another one has the pid, here or by now
+            text = "".join(c if c.isprintable() else " " for c in " ".join([program, *words[place + 1 :]]))
+            return text if len(text) <= _NAME else f"{text[: _NAME - 3]}..."
+    return process.name
+
+
 @click.command("ps")
 @pass_session
 def ps(session: Session) -> None:
     """List the processes that use the broker: state, messages they hold, bytes they pin by views and loans.
+
+    A process that moves messages to disk or back holds one meanwhile.
 
     \b
     Example:
@@ -151,7 +171,7 @@ def ps(session: Session) -> None:
         now = time.time()
         rows = [
             [
-                process.name,
+                _shown_name(process),
                 process.state,
                 str(process.pid),
                 age(max(0.0, now - process.started_at)),

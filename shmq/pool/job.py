@@ -66,19 +66,24 @@ class Parcel:
 
     What cannot be unpickled, such as a handler whose module fails, would otherwise end the process before any code of
     ours runs in it, with a traceback on the terminal and nothing for the pool. After a fork nothing is pickled at all.
+
+    Attributes:
+        queue: its name.
     """
 
     def __init__(self, job: Job) -> None:
+        self.queue = job.queue.name
         self._job: Job | None = job
         self._pickled = b""
 
-    def __getstate__(self) -> bytes:
+    def __getstate__(self) -> tuple[str, bytes]:
         pickled = io.BytesIO()
         WorkerPickler(pickled, pickle.HIGHEST_PROTOCOL).dump(self._job)
-        return pickled.getvalue()
+        return self.queue, pickled.getvalue()
 
-    def __setstate__(self, pickled: bytes) -> None:
-        self._job, self._pickled = None, pickled
+    def __setstate__(self, state: tuple[str, bytes]) -> None:
+        self._job = None
+        self.queue, self._pickled = state
 
     def open(self) -> Job:
         """The job. Raises whatever the import of its handler raises."""

@@ -11,7 +11,9 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import threading
+from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shmq.engine.handle.open_queue import set_pool
@@ -39,6 +41,7 @@ def work(parcel: Parcel, pipe: Connection, counts: SharedWords, owner: Owner) ->
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     reports = Reports(pipe)
     owner.watch(pipe)
+    _call_this_process(f"worker {parcel.queue}")
     try:
         job = parcel.open()
         job.initialize()
@@ -50,6 +53,12 @@ def work(parcel: Parcel, pipe: Connection, counts: SharedWords, owner: Owner) ->
     why, text = Worker(job, intake, reports, counts, owner).run()
     reports.send(Ended(why, text, _left()))
     intake.close()
+
+
+def _call_this_process(name: str) -> None:
+    """For people, in ps and shmq ps. The kernel keeps 15 bytes."""
+    with suppress(OSError):
+        Path("/proc/self/comm").write_bytes(name.encode()[:15])
 
 
 def _left() -> str:

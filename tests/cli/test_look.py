@@ -80,7 +80,9 @@ def test_ps_shows_who_holds_what_but_not_itself(shell: Shell) -> None:
         (process,) = shell("ps", "--json").json["processes"]
         assert list(process) == names(ProcessInfo)
         assert (process["pid"], process["state"]) == (waiting.pid, "live")
-        assert str(waiting.pid) in shell("ps").lines[1].split()
+        line = shell("ps").lines[1]
+        assert line.startswith("python -m shmq get orders -n 2  live")
+        assert str(waiting.pid) in line.split()
         assert shell("stat", "--json").json["processes"] == [process]
     finally:
         end(waiting)

@@ -10,6 +10,7 @@ from tests.cli.shell import Shell, end, rest_of
 
 MODULE = """
 import os
+import threading
 
 def double(message):
     return 2 * message.body
@@ -28,6 +29,10 @@ def two(message, other):
     pass
 
 anonymous = lambda message: None
+
+def hang(message):
+    if message.body == 2:
+        threading.Event().wait()
 
 def announce(message):
     print("in hand", flush=True)
@@ -103,6 +108,15 @@ def test_a_failing_function_is_told_on_stderr_and_its_messages_die(jobs: Shell) 
     assert "handling.py" not in outcome.words
     assert outcome.out == ""
     assert "no good" in jobs("peek", "once.dead", "--json").json["death"]["error"]
+
+
+def test_a_call_that_is_over_the_time_limit_is_killed(jobs: Shell) -> None:
+    jobs("declare", "numbers", "max_deaths=1")
+    words = jobs("work", "numbers", "jobs:hang", "-n", "1", "--until-empty", "--time-limit", "2", expected=1).words
+    assert "its handler is over time_limit=2 s with message" in words
+    assert words.endswith("failed: 1 message of queue 'numbers' died (1 max_deaths)\n")
+    assert jobs("stat", "numbers", "--json").json["acked"] == 2
+    assert "more than 0 seconds" in jobs("work", "numbers", "jobs:hang", "--time-limit", "0", expected=2).words
 
 
 @pytest.mark.parametrize("processes", ["0", "2"])

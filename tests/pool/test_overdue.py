@@ -28,18 +28,18 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_a_worker_whose_message_its_lease_has_taken_is_killed_and_told(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    jobs, results = broker.queue("jobs", lease=0.5), broker.queue("results")
+    jobs, results = broker.queue("jobs", lease=1.0), broker.queue("results")
     jobs.put_many([0, 1, 2, 3, 4, 5])
     counts = shmq.WorkerPool(jobs, handlers.hang_at_first_on_three, processes=2, results=results).run(until_empty=True)
     assert sorted(results.get_many(10, timeout=0)) == [0, 1, 2, 3, 4, 5]
     assert counts == shmq.PoolCounts(handled=6, retried=0, dead={})
     (line,) = said(caplog)
-    assert "its handler hangs on message 4, which the lease of 0.5 s has given back as a failed attempt" in line
+    assert "its handler hangs on message 4, which the lease of 1 s has given back as a failed attempt" in line
     assert jobs.statistics().deaths == 0
 
 
 def test_a_message_that_hangs_each_time_is_dead_after_its_attempts(broker: shmq.Broker) -> None:
-    jobs = broker.queue("jobs", lease=0.2, max_deliveries=2)
+    jobs = broker.queue("jobs", lease=1.0, max_deliveries=2)
     jobs.put_many(["hang", "food"])
     shmq.WorkerPool(jobs, handlers.hang, processes=1).run(until_empty=True)
     (dead,) = broker.queue("jobs.dead").browse()
@@ -53,8 +53,8 @@ def test_a_message_that_hangs_each_time_is_dead_after_its_attempts(broker: shmq.
 def test_a_worker_that_keeps_its_lease_or_needs_none_any_more_is_left_alone(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture, handler: object
 ) -> None:
-    jobs, results = broker.queue("jobs", lease=0.3), broker.queue("results")
-    jobs.put(1.5)
+    jobs, results = broker.queue("jobs", lease=1.0), broker.queue("results")
+    jobs.put(2.5)
     jobs.put(0.0)
     counts = shmq.WorkerPool(jobs, handler, processes=2, results=results).run(until_empty=True)  # type: ignore[arg-type]
     assert counts.handled == 2
@@ -67,13 +67,13 @@ def test_a_call_that_is_over_the_time_limit_is_killed_and_counts_as_a_death(
 ) -> None:
     jobs = broker.queue("jobs", max_deaths=2)
     jobs.put_many(["hang", "food"])
-    counts = shmq.WorkerPool(jobs, handlers.hang, processes=1, time_limit=0.3).run(until_empty=True)
+    counts = shmq.WorkerPool(jobs, handlers.hang, processes=1, time_limit=1.0).run(until_empty=True)
     assert counts == shmq.PoolCounts(handled=1, retried=0, dead={"max_deaths": 1})
     (dead,) = broker.queue("jobs.dead").browse()
     assert dead.death is not None
     assert (dead.body, dead.death.reason, dead.death.signal) == ("hang", "max_deaths", signal.SIGKILL)
     lines = said(caplog)
-    over = "its handler is over time_limit=0.3 s with message 1, which goes back, counted as a death; it is killed"
+    over = "its handler is over time_limit=1 s with message 1, which goes back, counted as a death; it is killed"
     assert [over in line for line in lines] == [True, True, False]
     assert "is dead now" in lines[2]
 
@@ -82,10 +82,10 @@ def test_a_time_limit_is_for_each_call_and_not_for_waiting(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
     jobs, results = broker.queue("jobs"), broker.queue("results", maxsize=1)
-    with shmq.WorkerPool(jobs, handlers.pid, processes=1, results=results, time_limit=0.5):
+    with shmq.WorkerPool(jobs, handlers.pid, processes=1, results=results, time_limit=2.0):
         jobs.put_many([1, 2])
         eventually(lambda: results.statistics().producers_waiting == 1, "a result that waits for room")
-        threading.Event().wait(1.0)  # twice the limit
+        threading.Event().wait(2.5)  # longer than the limit
         first, second = results.get(timeout=60), results.get(timeout=60)
     assert first == second
     assert said(caplog) == []

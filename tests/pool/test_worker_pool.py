@@ -484,7 +484,7 @@ def test_processes_are_those_of_the_workers(broker: shmq.Broker) -> None:
         infos = running.processes()
         assert {info.pid for info in infos} == pids
         assert [info.unsettled for info in infos] == [1, 1]
-        assert all(info.name.startswith("shmq-worker") or info.name for info in infos)
+        assert [info.name for info in infos] == ["worker jobs"] * 2
         broker.queue("go").put_many([None, None])
 
 

@@ -11,7 +11,14 @@ import pytest
 
 from tests.repo.tree import ROOT
 
-PAGES = ["docs/messages.md", "docs/faq.md", "docs/worker-pool.md", "docs/drop-in.md", "docs/time.md"]
+PAGES = [
+    "docs/messages.md",
+    "docs/faq.md",
+    "docs/worker-pool.md",
+    "docs/drop-in.md",
+    "docs/recipes.md",
+    "docs/time.md",
+]
 PROGRAM = re.compile(r"^```python\n(.*?)^```\n(?:\n```\n\$ python (\S+)\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 PID, FOLDER = re.compile(r"\b(pid|worker) \d+"), re.compile(r'File ".*/')
 

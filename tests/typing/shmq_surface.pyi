@@ -398,6 +398,8 @@ class WorkerPool(Generic[T, R]):
         max_messages: int | None = None,             # a worker is replaced after so many
         mp_context: BaseContext | Literal["fork", "spawn", "forkserver"] | None = None,       # None: forkserver
         progress: bool = False,
+        time_limit: float | None = None,             # seconds for one call; over it the worker is killed, counted as a death
+        log_tracebacks: bool = False,                # of each failed attempt; False: of the last one
     ) -> None: ...
     def run(self, *, until_empty: bool = False) -> PoolCounts: ...
     # in this thread, until the queue is shut down and drained (until_empty: until nothing is ready, delayed or unsettled). First Ctrl-C or SIGTERM: finish what is in
