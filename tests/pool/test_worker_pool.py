@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import shmq
-from tests.engine.child import Child, eventually
+from tests.engine.child import Child
 from tests.pool import handlers
 from tests.support.size import sized
 
@@ -89,45 +89,6 @@ def test_a_message_that_always_fails_is_dead_with_its_traceback_and_the_others_a
     assert head.startswith(f"message {dead_id} of queue 'jobs' is dead now (attempt 4 of 4, pid ")
     assert head.endswith("): LookupError: three; it went to queue 'jobs.dead'")
     assert (trace[0], trace[-1]) == ("Traceback (most recent call last):", "LookupError: three")
-
-
-def test_tracebacks_of_all_attempts_are_logged_where_they_are_asked_for(
-    broker: shmq.Broker, caplog: pytest.LogCaptureFixture
-) -> None:
-    jobs = broker.queue("jobs", max_deliveries=3)
-    jobs.put(3)
-    pool(jobs, handlers.fail_on_three, 1, log_tracebacks=True).run(until_empty=True)
-    assert [record.getMessage().count("Traceback") for record in caplog.records] == [1, 1, 1]
-
-
-def test_an_error_behind_an_ack_of_the_handler_is_told_with_its_traceback(
-    broker: shmq.Broker, caplog: pytest.LogCaptureFixture
-) -> None:
-    jobs = broker.queue("jobs")
-    jobs.put("x")
-    pool(jobs, handlers.fail_behind_the_ack, 1).run(until_empty=True)
-    (record,) = caplog.records
-    assert (record.levelno, record.getMessage().count("Traceback")) == (logging.ERROR, 1)
-    assert jobs.statistics().acked == 1
-
-
-def test_a_message_without_room_among_the_dead_is_told_so_in_its_line(
-    broker: shmq.Broker, caplog: pytest.LogCaptureFixture
-) -> None:
-    dead_letters = broker.queue("dead_letters", maxsize=1)
-    jobs = broker.queue("jobs", max_deliveries=1, dead_letter="dead_letters")
-    jobs.put_many(["a", "b"])
-    with caplog.at_level(logging.ERROR, "shmq.pool"), shmq.WorkerPool(jobs, handlers.fail, processes=0) as running:
-
-        def said() -> list[str]:
-            return [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-
-        eventually(lambda: len(said()) >= 2, "both are dead")
-        assert [m.body for m in dead_letters.browse()] == ["a"]
-        running.stop()
-    first, second = (text.splitlines()[0] for text in said())
-    assert first.endswith("it went to queue 'dead_letters'")
-    assert second.endswith("it waits for room in queue 'dead_letters'")
 
 
 def test_a_handler_that_leaves_by_sys_exit_fails_like_any_other(broker: shmq.Broker) -> None:
