@@ -6,7 +6,7 @@ A handler that hangs says nothing, so the pool looks: at the words that its work
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from shmq.core.clock import monotonic_ns
@@ -35,35 +35,27 @@ class Overdue:
     """Looks at the workers of one run.
 
     Arguments:
-        queue: answers a handle of the queue that is for looks alone.
         name: of the queue.
         time_limit: seconds for one call of the handler; None: as long as it takes.
     """
 
-    def __init__(self, queue: Callable[[], Queue[Any]], name: str, time_limit: float | None) -> None:
-        self._queue = queue
+    def __init__(self, name: str, time_limit: float | None) -> None:
         self._name = name
         self._time_limit = NEVER if time_limit is None else time_limit
         self._lease = NEVER
         self._look_at = NEVER
 
-    def due_in(self, workers: Iterable[WorkerProcess], *, waits: bool) -> float | None:
+    def due_in(self, workers: Iterable[WorkerProcess], queue: Queue[Any] | None, *, waits: bool) -> float | None:
         """Seconds until a look may find something; None: never.
 
+        queue: a handle that is for looks alone; None: it was deleted.
         waits: the pool does nothing but wait for them.
         """
-        self._lease = self._lease_now()
+        self._lease = NEVER if queue is None else _lease_of(queue)
         now = monotonic_ns() / 1e9
         found = [at for worker in workers for at in self._times(worker, now, waits)]
         self._look_at = min(found, default=NEVER)
         return None if self._look_at == NEVER else max(0.0, self._look_at - now)
-
-    def _lease_now(self) -> float:
-        try:
-            lease = settings_of(self._queue())["lease"]
-        except ShmqError:  # it was deleted: a worker tells that
-            return NEVER
-        return NEVER if lease == _NEVER_NS else lease / 1e9
 
     def _times(self, worker: WorkerProcess, now: float, waits: bool) -> Iterator[float]:
         if worker.killed_for is not None:
@@ -78,8 +70,8 @@ class Overdue:
         if state is not None and state[0] != worker.told:
             yield state[1]
 
-    def look(self, workers: Iterable[WorkerProcess], *, waits: bool) -> None:
-        """Kills those whose time is over, and tells of those that are waited for."""
+    def look(self, workers: Iterable[WorkerProcess], queue: Queue[Any] | None, *, waits: bool) -> None:
+        """Kills those whose time is over, and tells of those that are waited for. Arguments as due_in()."""
         now = monotonic_ns() / 1e9
         if now < self._look_at:
             return
@@ -87,7 +79,7 @@ class Overdue:
             if worker.killed_for is not None:
                 continue
             hand = worker.hand.seen()
-            why = None if hand is None else self._why_over(worker, hand, now)
+            why = None if hand is None else self._why_over(worker, hand, queue, now)
             if why is not None:
                 say(self._name, worker, f"{why}; it is killed and replaced")
                 worker.kill(why)
@@ -97,28 +89,38 @@ class Overdue:
                 worker.told = state[0]
                 say(self._name, worker, state[2])
 
-    def _why_over(self, worker: WorkerProcess, hand: InHand, now: float) -> str | None:
+    def _why_over(self, worker: WorkerProcess, hand: InHand, queue: Queue[Any] | None, now: float) -> str | None:
         age = now - hand.since_ns / 1e9
         if age >= self._time_limit:
             fate = ", which goes back, counted as a death" if hand.lent else ""
             return f"its handler is over time_limit={self._time_limit:g} s with message {hand.message_id}{fate}"
-        if age >= self._lease and hand.lent and self._was_taken(hand) and worker.hand.seen() == hand:
+        if queue is None or age < self._lease or not hand.lent:
+            return None
+        if _was_taken(hand, queue) and worker.hand.seen() == hand:
             worker.was_robbed = True
             lease = f"the lease of {self._lease:g} s"
             return f"its handler hangs on message {hand.message_id}, which {lease} has given back as a failed attempt"
         return None
 
-    def _was_taken(self, hand: InHand) -> bool:
-        """Its lease is over, and the queue has noticed: what somebody touches from now on is not his any more."""
-        queue = self._queue()
-        try:
-            queue.statistics()  # what is due is done before
-            _, seen = browse_entry(queue, hand.position)
-        except ShmqError:
-            return False
-        if seen is None or seen[0] != hand.position or seen[1] != hand.message_id:
-            return True
-        return seen[4] + seen[5] > hand.attempts
+
+def _lease_of(queue: Queue[Any]) -> float:
+    try:
+        lease = settings_of(queue)["lease"]
+    except ShmqError:  # it was deleted: a worker tells that
+        return NEVER
+    return NEVER if lease == _NEVER_NS else lease / 1e9
+
+
+def _was_taken(hand: InHand, queue: Queue[Any]) -> bool:
+    """Its lease is over, and the queue has noticed: what somebody touches from now on is not his any more."""
+    try:
+        queue.statistics()  # what is due is done before
+        _, seen = browse_entry(queue, hand.position)
+    except ShmqError:
+        return False
+    if seen is None or seen[0] != hand.position or seen[1] != hand.message_id:
+        return True
+    return seen[4] + seen[5] > hand.attempts
 
 
 def _state_of(worker: WorkerProcess, hand: InHand | None, waits: bool) -> tuple[int | str, float, str] | None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from shmq.core.queue import death_record_signal, reap
 from shmq.engine.handle.open_queue import membership_of, set_pool
-from shmq.errors import NotFound, WorkerError
+from shmq.errors import NotFound, ShmqError, WorkerError
 from shmq.pool.failure_log import FailureLog
 from shmq.pool.handling import Finding
 from shmq.pool.importable import UNGUARDED, WORKER, check_importable, imports_unguarded, remedy_at_the_start
@@ -33,6 +33,7 @@ from shmq.pool.worker_process import WorkerProcess
 from shmq.wait_time import OTHERS_LOOK_OF_A_POOL, RESTART, STALL_AGAIN
 
 if TYPE_CHECKING:
+    from shmq.engine.queue.queue import Queue
     from shmq.statistics import PoolCounts
 
 __all__ = ["STALL_AGAIN", "Supervisor"]
@@ -71,7 +72,7 @@ class Supervisor:
         self._looking: Job | None = None  # the job, with a queue's handle that is for looks alone
         self._waking = threading.RLock()  # reentrant: signal handlers wake, too
         self._alone = imports_unguarded(context)  # the first worker starts alone: is it the program's fault if it dies?
-        self._overdue = Overdue(lambda: self._looks().queue, job.queue.name, job.time_limit)
+        self._overdue = Overdue(job.queue.name, job.time_limit)
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_r, False)
         os.set_blocking(self._wake_w, False)
@@ -181,7 +182,7 @@ class Supervisor:
             self._progress.tick(len(self._workers))
         if self._job.until_empty and self._look_after and time.monotonic() >= self._look_after:
             self._look_if_empty()
-        self._overdue.look(self._workers, waits=self._only_waits())
+        self._overdue.look(self._workers, self._looked_at(), waits=self._only_waits())
 
     def _only_waits(self) -> bool:
         """For what workers or others have in hand."""
@@ -204,7 +205,7 @@ class Supervisor:
             limits.append(INTERVAL)
         if self._look_after and not self._stopping:
             limits.append(max(0.0, self._look_after - now))
-        overdue = self._overdue.due_in(self._workers, waits=self._only_waits())
+        overdue = self._overdue.due_in(self._workers, self._looked_at(), waits=self._only_waits())
         if overdue is not None:
             limits.append(overdue)
         return min(limits, default=None)
@@ -245,6 +246,12 @@ class Supervisor:
 
     def _is_done(self) -> bool:
         return self._looks().is_done()
+
+    def _looked_at(self) -> Queue[Any] | None:
+        try:
+            return self._looks().queue
+        except ShmqError:  # it was deleted, or the broker closed
+            return None
 
     def _looks(self) -> Job:
         """By a handle of its own: its look moves the dead to their queue, which counts here. Others use the job's."""

@@ -397,9 +397,8 @@ class WorkerPool(Generic[T, R]):
         initializer: Callable[..., object] | None = None, initargs: tuple[Any, ...] = (),
         max_messages: int | None = None,             # a worker is replaced after so many
         mp_context: BaseContext | Literal["fork", "spawn", "forkserver"] | None = None,       # None: forkserver
-        progress: bool = False,
+        progress: bool = False, log_tracebacks: bool = False,  # of each failed attempt; False: of the last one
         time_limit: float | None = None,             # seconds for one call; over it the worker is killed, counted as a death
-        log_tracebacks: bool = False,                # of each failed attempt; False: of the last one
     ) -> None: ...
     def run(self, *, until_empty: bool = False) -> PoolCounts: ...
     # in this thread, until the queue is shut down and drained (until_empty: until nothing is ready, delayed or unsettled). First Ctrl-C or SIGTERM: finish what is in
