@@ -127,8 +127,8 @@ class WorkerPool(Generic[T, R]):
         max_messages: int | None = None,
         mp_context: BaseContext | Literal["fork", "spawn", "forkserver"] | None = None,
         progress: bool = False,
-        time_limit: float | None = None,
         log_tracebacks: bool = False,
+        time_limit: float | None = None,
     ) -> None:
         for name, value, kind in (("queue", queue, Queue), ("results", results, Queue)):
             if not isinstance(value, kind) and not (name == "results" and value is None):
