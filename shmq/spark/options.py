@@ -16,12 +16,11 @@ from shmq.spark.bounds import positions_of, times_of
 from shmq.spark.gateway.address import Address, parse_uris
 from shmq.spark.option_names import FROM_SPARK, SINK, SOURCE, check_names
 
-__all__ = ["FAILFAST", "SinkOptions", "SourceOptions", "addresses_of", "remote_texts"]
+__all__ = ["FAILFAST", "PLACES", "SinkOptions", "SourceOptions", "addresses_of", "remote_texts"]
 
 _TRUE: Final = {"true": True, "false": False}
-_PLACES: Final = frozenset(
-    {"path", "uri", "tokenfile", "cafile", "distribution", "encryptionkeyfile"}
-)  # which the hosts are
+# Which the hosts are, and what lies on them: no gateway takes it from its caller.
+PLACES: Final = frozenset({"path", "location", "uri", "tokenfile", "cafile", "distribution", "encryptionkeyfile"})
 _HERE: Final = frozenset({"minrowsperbatch", "maxbatchdelay", "schema", "mode"})  # which a gateway has no part in
 FAILFAST: Final = "FAILFAST"
 _MODES: Final = ("PERMISSIVE", FAILFAST)
@@ -128,7 +127,7 @@ def addresses_of(options: Mapping[str, str]) -> tuple[Address, ...]:
 
 def remote_texts(options: Mapping[str, str], **more: str) -> dict[str, str]:
     """The options that a gateway is told: all but those that say where it is, and more."""
-    here = {*_PLACES, *_HERE, *FROM_SPARK}
+    here = {*PLACES, *_HERE, *FROM_SPARK}
     return {name.lower(): text for name, text in options.items() if name.lower() not in here} | more
 
 
@@ -293,6 +292,7 @@ class SinkOptions:
         truncate: mode("overwrite") is meant: what is ready in the queue is purged when the batch is published.
         by_group: of several hosts, rows of one group go to the same one; False: in turn.
         key_file: with the key of what the broker has on disk; None: it has none.
+        most_stages: of a gateway: so many staging queues may lie there undecided; None: no limit.
     """
 
     path: str
@@ -304,6 +304,7 @@ class SinkOptions:
     truncate: bool
     by_group: bool
     key_file: str | None
+    most_stages: int | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:

@@ -30,7 +30,7 @@ class Staged:
 
 def _stage(options: SinkOptions, rows: Iterable[Outgoing | Bodies]) -> tuple[Stage, ...]:
     with named_broker(options.path, options.key_file) as broker:
-        return tuple(StageWriter(broker.queue(options.queue), options.stage_ttl).write(rows))
+        return tuple(StageWriter(broker.queue(options.queue), options.stage_ttl, options.most_stages).write(rows))
 
 
 def _rows(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[Outgoing | Bodies]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from shmq.engine.arrow.bodies import Bodies
 from shmq.engine.claims.claim import identity_of
 from shmq.engine.claims.staging import put_staged
-from shmq.errors import Full, NotFound
+from shmq.errors import Full, NotFound, ShmqError
 
 if TYPE_CHECKING:
     from shmq.engine.arrow.outgoing import Outgoing
@@ -26,6 +26,7 @@ __all__ = ["Stage", "StageWriter", "drop", "is_stage_of"]
 
 _INFIX = ".stage."
 _RANDOM = 8  # bytes of a name, as text two digits each
+_STAGE = re.compile(rf"{re.escape(_INFIX)}[0-9a-f]{{{2 * _RANDOM}}}$")
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,13 @@ class StageWriter:
     Arguments:
         target: into which the rows shall go one day.
         ttl: seconds without any use after which a staging queue is deleted.
+        most: so many staging queues of all queues may there be in the broker; None: no limit.
     """
 
-    def __init__(self, target: Queue[Any], ttl: float) -> None:
+    def __init__(self, target: Queue[Any], ttl: float, most: int | None = None) -> None:
         self._target = target
         self._ttl = ttl
+        self._most = most
         self._queue: Queue[Any] | None = None
         self._count = 0
         self._timed = False
@@ -103,8 +106,20 @@ class StageWriter:
                 self._close()
 
     def _new(self) -> Queue[Any]:
+        if self._most is not None:
+            self._check_room(self._most)
         name = f"{self._target.name}{_INFIX}{secrets.token_hex(_RANDOM)}"
         return self._target.broker.queue(name, expires=self._ttl, max_deliveries=0, max_deaths=0)
+
+    def _check_room(self, most: int) -> None:
+        there = sum(1 for queue in self._target.broker.queues() if _STAGE.search(queue.name))
+        if there >= most:
+            raise ShmqError(
+                f"there is no room for another staging queue of {self._target.name!r}",
+                figures=f"{there:,} wait to be published, and {most:,} are the most for callers of a gateway",
+                remedy="they go when their batches are published, or stageTtl is over; on the gateway's host "
+                "`shmq spark publish QUEUE --drop-stages` deletes those that nobody has decided",
+            )
 
     def _close(self) -> None:
         if self._queue is not None:

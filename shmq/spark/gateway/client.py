@@ -23,6 +23,8 @@ __all__ = ["GatewayClient", "Session", "Upload"]
 # A call that waits is asked for a sign of life, so that a host which has vanished is noticed. More often than once in
 # five minutes, Flight's servers end the connection.
 _KEEPALIVE: Final = [("grpc.keepalive_time_ms", 310_000), ("grpc.keepalive_timeout_ms", 20_000)]
+# A connection of its own for each client: a gateway ends that of a silent session.
+_OWN_CONNECTION: Final = [("grpc.use_local_subchannel_pool", 1)]
 
 
 def _file(option: str, path: str) -> bytes:
@@ -45,7 +47,7 @@ class GatewayClient:
 
     def __init__(self, address: Address) -> None:
         self._uri = address.uri
-        settings: dict[str, Any] = {"generic_options": _KEEPALIVE}
+        settings: dict[str, Any] = {"generic_options": _KEEPALIVE + _OWN_CONNECTION}
         self._has_token = address.token_file is not None
         if address.token_file is not None:
             _file("tokenFile", address.token_file)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from shmq.spark.gateway.leased_session import LeasedSession
-from shmq.spark.gateway.wire import plain_range
+from shmq.spark.gateway.wire import field, plain_range
 from shmq.spark.options import SourceOptions
 from shmq.spark.stream_source import Limit, StreamSource
 
@@ -14,13 +14,22 @@ __all__ = ["PlannerSession"]
 
 _CALLS: Final[Mapping[str, Callable[[StreamSource, Mapping[str, Any]], Any]]] = {
     "initialOffset": lambda source, said: source.initialOffset(),
-    "latestOffset": lambda source, said: source.latestOffset(said["start"], Limit(said["rows"], said["nbytes"])),
+    "latestOffset": lambda source, said: source.latestOffset(field(said, "start", dict), _limit(said)),
     "reportLatestOffset": lambda source, said: source.reportLatestOffset(),
     "waiting": lambda source, said: source.waiting(said["start"]),
     "prepareForTriggerAvailableNow": lambda source, said: source.prepareForTriggerAvailableNow(),
-    "partitions": lambda source, said: [plain_range(one) for one in source.partitions(said["start"], said["end"])],
-    "commit": lambda source, said: source.commit(said["end"]),
+    "partitions": lambda source, said: [plain_range(one) for one in source.partitions(*_bounds(said))],
+    "commit": lambda source, said: source.commit(field(said, "end", dict)),
 }
+
+
+def _bounds(said: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return field(said, "start", dict), field(said, "end", dict)
+
+
+def _limit(said: Mapping[str, Any]) -> Limit:
+    rows, nbytes = (None if said.get(name) is None else field(said, name, int) for name in ("rows", "nbytes"))
+    return Limit(rows, nbytes)
 
 
 class PlannerSession(LeasedSession):
@@ -35,6 +44,8 @@ class PlannerSession(LeasedSession):
         self._source = StreamSource(options)
 
     def _answer(self, call: str, said: Mapping[str, Any]) -> Any:
+        if call not in _CALLS:
+            raise ValueError(f"a planner's session has no call {call!r:.80}; there are: {', '.join(_CALLS)}")
         return _CALLS[call](self._source, said)
 
     def _end(self) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 import shmq
 from shmq.spark.gateway.leased_session import LeasedSession
-from shmq.spark.gateway.wire import stages_of
+from shmq.spark.gateway.wire import field, stages_of
 from shmq.spark.options import SinkOptions
 from shmq.spark.publication import Publication
+from shmq.spark.stage import Stage
 
-__all__ = ["PublisherSession", "act"]
+__all__ = ["PublisherSession", "act", "check_action"]
+
+_CALLS: Final = ("abort", "decided", "decide", "complete")
 
 
 class PublisherSession(LeasedSession):
@@ -33,19 +36,21 @@ class PublisherSession(LeasedSession):
             self._held = stack.pop_all()
 
     def _answer(self, call: str, said: Mapping[str, Any]) -> Any:
+        if call not in _CALLS:
+            raise ValueError(f"a publisher's session has no call {call!r:.80}; there are: {', '.join(_CALLS)}")
         if call == "abort":
-            self._turn.abort(stages_of(said["stages"]))
+            self._turn.abort(_stages(said))
             return None
-        query, batch = str(said["query"]), int(said["batch"])
+        query, batch = field(said, "query", str), field(said, "batch", int)
         if call == "decided":
-            note = self._turn.decided(query, batch, int(said["rows"]))
+            note = self._turn.decided(query, batch, field(said, "rows", int))
             return None if note is None else asdict(note)
         if call == "decide":
-            elsewhere = {str(uri): stages_of(stages) for uri, stages in said["elsewhere"].items()}
-            own, kept, purge = stages_of(said["stages"]), bool(said["kept"]), bool(said["purge"])
-            self._turn.decide(query, batch, int(said["rows"]), own, elsewhere, kept=kept, purge=purge)
+            elsewhere = {str(uri): stages_of(stages) for uri, stages in field(said, "elsewhere", dict).items()}
+            kept, purge = field(said, "kept", bool), field(said, "purge", bool)
+            rows = field(said, "rows", int)
+            self._turn.decide(query, batch, rows, _stages(said), elsewhere, kept=kept, purge=purge)
             return None
-        assert call == "complete", call
         self._turn.complete(query, batch)
         return None
 
@@ -53,20 +58,32 @@ class PublisherSession(LeasedSession):
         self._held.close()
 
 
-def act(name: str, options: SinkOptions, said: Mapping[str, Any]) -> Any:
+def _stages(said: Mapping[str, Any]) -> tuple[Stage, ...]:
+    return stages_of(field(said, "stages", list))
+
+
+_ACTIONS: Final[Mapping[str, Callable[[Publication, Mapping[str, Any]], object]]] = {
+    "abort": lambda publication, said: publication.abort(_stages(said)),
+    "prepare": lambda publication, said: publication.prepare(*_batch(said), _stages(said)),
+    "publish": lambda publication, said: publication.publish_prepared(
+        *_batch(said), _stages(said), field(said, "purge", bool)
+    ),
+    "forget": lambda publication, said: publication.forget(field(said, "query", str)),
+}
+
+
+def _batch(said: Mapping[str, Any]) -> tuple[str, int]:
+    return field(said, "query", str), field(said, "batch", int)
+
+
+def check_action(name: str) -> None:
+    """Raises ValueError with the actions that there are."""
+    if name not in _ACTIONS:
+        raise ValueError(f"a gateway has no action {name!r:.80}; there are: ranges, {', '.join(_ACTIONS)}")
+
+
+def act(name: str, options: SinkOptions, said: Mapping[str, Any]) -> None:
     """What a write into several hosts asks those that do not decide."""
+    check_action(name)
     with shmq.open(options.path, create=False) as broker:
-        publication = Publication(broker.queue(options.queue), options.commit_timeout)
-        if name == "abort":
-            publication.abort(stages_of(said["stages"]))
-            return None
-        query = str(said["query"])
-        if name == "prepare":
-            publication.prepare(query, int(said["batch"]), stages_of(said["stages"]))
-        elif name == "publish":
-            publication.publish_prepared(query, int(said["batch"]), stages_of(said["stages"]), bool(said["purge"]))
-        elif name == "forget":
-            publication.forget(query)
-        else:
-            raise ValueError(f"a gateway has no action {name!r}")
-    return None
+        _ACTIONS[name](Publication(broker.queue(options.queue), options.commit_timeout), said)

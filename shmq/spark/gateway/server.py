@@ -12,7 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import pyarrow
 import pyarrow.flight as flight
@@ -20,16 +21,19 @@ import pyarrow.flight as flight
 from shmq.engine.arrow.outgoing import COLUMNS
 from shmq.engine.arrow.row import arrow_schema
 from shmq.spark.batch_source import BatchSource
+from shmq.spark.gateway.connection import CallLimit, hang_up
 from shmq.spark.gateway.leased_session import LEASE, LeasedSession
 from shmq.spark.gateway.planner_session import PlannerSession
-from shmq.spark.gateway.publisher_session import PublisherSession, act
+from shmq.spark.gateway.publisher_session import PublisherSession, act, check_action
 from shmq.spark.gateway.token import TokenCheck
-from shmq.spark.gateway.wire import PROTOCOL, dumps, loads, plain_error, plain_range, plain_staged, range_of
-from shmq.spark.options import SinkOptions, SourceOptions
+from shmq.spark.gateway.wire import PROTOCOL, dumps, field, loads, plain_error, plain_range, plain_staged, range_of
+from shmq.spark.options import PLACES, SinkOptions, SourceOptions
 from shmq.spark.sink import StreamSink
 from shmq.spark.stream_source import StreamSource
 
 __all__ = ["Gateway"]
+
+_MOST_STAGES: Final = 1024  # of all callers, and undecided; a broker has room for four thousand queues
 
 
 class Gateway(flight.FlightServerBase):
@@ -56,13 +60,13 @@ class Gateway(flight.FlightServerBase):
         key: bytes | None = None,
     ) -> None:
         self._path = path
-        self._sessions: set[LeasedSession] = set()
+        self._sessions: dict[LeasedSession, str] = {}  # and their peers
         self._closed = threading.Event()
         try:
             super().__init__(
                 location,
                 tls_certificates=[(certificate, key)] if certificate is not None else [],
-                middleware={} if token is None else {"token": TokenCheck(token)},
+                middleware=({} if token is None else {"token": TokenCheck(token)}) | {"limit": CallLimit()},
             )
         except (pyarrow.ArrowException, OSError) as error:
             raise OSError(f"the gateway cannot listen at {location}: {str(error).splitlines()[0]}") from None
@@ -78,8 +82,9 @@ class Gateway(flight.FlightServerBase):
     def _end_silent_sessions(self) -> None:
         while not self._closed.wait(LEASE / 10):
             now = time.monotonic()
-            for session in list(self._sessions):
-                session.end_if_silent(now)
+            for session, peer in list(self._sessions.items()):
+                if session.end_if_silent(now):
+                    hang_up(peer)  # else its thread waits as long as the caller has the connection
 
     # ---- what the options of a caller mean here ------------------------------------------------------------------
 
@@ -87,7 +92,8 @@ class Gateway(flight.FlightServerBase):
         return SourceOptions.parse({**self._texts(said), "path": self._path})
 
     def _sink_options(self, said: Mapping[str, Any]) -> SinkOptions:
-        return SinkOptions.parse({**self._texts(said), "path": self._path})
+        options = SinkOptions.parse({**self._texts(said), "path": self._path})
+        return replace(options, most_stages=_MOST_STAGES)
 
     def _texts(self, said: Mapping[str, Any]) -> dict[str, str]:
         if said.get("protocol") != PROTOCOL:
@@ -95,17 +101,29 @@ class Gateway(flight.FlightServerBase):
                 f"the caller speaks protocol {said.get('protocol')!r}, this gateway {PROTOCOL}; "
                 "use the same shmq on both"
             )
-        return {str(name): str(text) for name, text in said["options"].items()}
+        found: dict[str, str] = field(said, "options", dict)
+        for name, text in found.items():
+            if name.lower() in PLACES:
+                raise ValueError(
+                    f"the option {name:.80} says where something is; a gateway serves its own broker, and takes no "
+                    "such option of a caller"
+                )
+            if not isinstance(text, str):
+                raise ValueError(f"option {name:.80}={text!r:.80} is no text")
+        return found
 
     # ---- Flight's four calls -------------------------------------------------------------------------------------
 
     def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> list[flight.Result]:
         with _told():
+            if action.type != "ranges":
+                check_action(action.type)
             said = loads(action.body.to_pybytes())
             if action.type == "ranges":
                 source = BatchSource(self._source_options(said))
                 return [flight.Result(dumps([plain_range(one) for one in source.partitions()]))]
-            return [flight.Result(dumps(act(action.type, self._sink_options(said), said)))]
+            act(action.type, self._sink_options(said), said)
+            return [flight.Result(dumps(None))]
 
     def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.FlightDataStream:
         with _told():
@@ -113,7 +131,9 @@ class Gateway(flight.FlightServerBase):
             options = self._source_options(said)
             source = StreamSource(options) if options.subscription else BatchSource(options)
             columns = options.columns or ()
-            return flight.GeneratorStream(arrow_schema(columns), _told_rows(source, range_of(said["range"])))
+            return flight.GeneratorStream(
+                arrow_schema(columns), _told_rows(source, range_of(field(said, "range", dict)))
+            )
 
     def do_put(
         self,
@@ -124,10 +144,12 @@ class Gateway(flight.FlightServerBase):
     ) -> None:
         with _told():
             said = loads(descriptor.command)
+            self._texts(said)
             strange = [name for name in reader.schema.names if name not in COLUMNS]
             if strange or "body" not in reader.schema.names:
                 raise ValueError(f"the columns {reader.schema.names} cannot be put; there are: {', '.join(COLUMNS)}")
-            staged = StreamSink(self._sink_options(said)).write(_whole(reader), str(said["query"]))
+            sink = StreamSink(self._sink_options(said))
+            staged = sink.write(_whole(reader), field(said, "query", str))
             writer.write(dumps(plain_staged(staged)))
 
     def do_exchange(
@@ -139,16 +161,20 @@ class Gateway(flight.FlightServerBase):
     ) -> None:
         with _told():
             said = loads(descriptor.command)
+            self._texts(said)
             session: LeasedSession
-            if said["role"] == "publisher":
+            role = field(said, "role", str)
+            if role == "publisher":
                 session = PublisherSession(self._sink_options(said))
-            else:
+            elif role == "planner":
                 session = PlannerSession(self._source_options(said))
-            self._sessions.add(session)
+            else:
+                raise ValueError(f"role={role!r:.80}: planner or publisher is expected")
+            self._sessions[session] = context.peer()
             try:
                 _converse(reader, writer, session.answer)
             finally:
-                self._sessions.discard(session)
+                self._sessions.pop(session, None)
                 session.close()
 
 
@@ -180,7 +206,7 @@ def _whole(reader: flight.MetadataRecordBatchReader) -> Iterator[Any]:
             rows += chunk.data.num_rows
             yield chunk.data
         if chunk.app_metadata is not None:
-            told = loads(chunk.app_metadata.to_pybytes())["rows"]
+            told = field(loads(chunk.app_metadata.to_pybytes()), "rows", int)
             if told != rows:
                 raise ValueError(f"{told} rows were sent, {rows} came")
             return
@@ -190,11 +216,12 @@ def _converse(reader: Any, writer: Any, answer: Callable[[str, Mapping[str, Any]
     """A call, an answer, and so on, until the caller has gone."""
     while True:
         try:
-            said = loads(reader.read_chunk().app_metadata.to_pybytes())
-        except (StopIteration, flight.FlightError, AttributeError):
+            text = reader.read_chunk().app_metadata.to_pybytes()
+        except (StopIteration, flight.FlightError, AttributeError, OSError):
             return
         try:
-            reply = {"answer": answer(str(said["call"]), said)}
+            said = loads(text)
+            reply = {"answer": answer(field(said, "call", str), said)}
         except Exception as error:
             reply = {"error": plain_error(error)}
         writer.write_metadata(dumps(reply))
