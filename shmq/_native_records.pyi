@@ -30,7 +30,6 @@ class Header(TypedDict):
     epoch: int
     patience_ns: int
     disk: int
-    clock_offset_ns: int
     granules: int
     uid: int
     mode: int

@@ -28,7 +28,7 @@ class QueueStatistics:
         reserved_bytes: of shared memory that the queue has for its slots, whether messages are in them or not.
         disk_bytes: that the queue takes on disk.
         flowed: whether part of it lies on disk.
-        oldest_age: seconds since the oldest ready message was put; None: none is ready.
+        oldest_age: seconds since the oldest ready message was put, also those asleep (suspend); None: none is ready.
         first_position: of the oldest message; while the queue is on disk, of that one or one before; None: no message.
         next_position: of the next newcomer.
         consumers: that are open, in all processes.

@@ -54,7 +54,7 @@ are as many granules as fit.
 
 ## Numbers
 
-The magic is 0x31514d48530a1a89, the version 7, the byte order 0x01020304. The fingerprint of this layout is
+The magic is 0x31514d48530a1a89, the version 8, the byte order 0x01020304. The fingerprint of this layout is
 `%s`.
 
 Checksums are CRC-32C. That of the header covers its bytes 0 to 119 and 128 to 1279. That of a message, where its queue

@@ -23,6 +23,11 @@ static void bodies_small(act *a) {
     }
 }
 
+static void bodies_small_and_clock_set(act *a) {
+    bodies_small(a);
+    virtual_wall_step(UINT64_C(3600000000000));
+}
+
 static void body_big(act *a) {
     (void)a;
     act_body(VALUE, BLOCK_BYTES);
@@ -223,6 +228,7 @@ static void put_past_silent(act *a) { act_put(a, QUEUE_LIMITED, VALUE, SMALL_BYT
 const scenario scenarios[] = {
     /* name, state, set-up, operation, how the operation ends, flags */
     {"put-empty", state_empty, bodies_small, put, SHMQ_OK, ON_SLOTS},
+    {"put-behind-step", state_few, bodies_small_and_clock_set, put, SHMQ_OK, ON_SLOTS},
     {"put-lays", state_edge, bodies_small, put, SHMQ_OK, STEADY},
     {"put-many-lays", state_edge, bodies_small, put_many, SHMQ_OK, STEADY},
     {"put-lays-by-bodies", state_memory_of_bodies, bodies_small, put, SHMQ_OK, LONG | STEADY},

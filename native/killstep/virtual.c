@@ -18,7 +18,7 @@
 #define LOOK_NS 100
 #define WALL_NS UINT64_C(1700000000000000000) /* wall clock minus monotonic clock */
 
-static uint64_t now_ns = VIRTUAL_START;
+static uint64_t now_ns = VIRTUAL_START, wall_ns = WALL_NS;
 static pid_t pid = 1;
 
 void virtual_clock_set(uint64_t ns) { now_ns = ns; }
@@ -31,7 +31,13 @@ void virtual_pid_set(int number) { pid = number; }
 
 uint64_t shmq_now_ns(void) { return now_ns += LOOK_NS; }
 
-uint64_t shmq_wall_ns(void) { return shmq_now_ns() + WALL_NS; }
+uint64_t shmq_wall_ns(void) { return shmq_now_ns() + wall_ns; }
+
+void virtual_wall_step(uint64_t ns) { wall_ns += ns; }
+
+uint64_t shmq_boot_ns(void) { return shmq_now_ns(); }
+
+uint64_t shmq_about_now_ns(void) { return now_ns; }
 
 pid_t __wrap_getpid(void);
 pid_t __wrap_getpid(void) { return pid; }

@@ -10,6 +10,7 @@
 void virtual_clock_set(uint64_t ns);
 uint64_t virtual_clock(void); /* without moving it */
 uint64_t *virtual_clock_word(void);
+void virtual_wall_step(uint64_t ns); /* for this process: somebody has set the wall clock */
 void virtual_pid_set(int pid);
 /* From here on malloc does the same in every run: for victims. */
 void virtual_heap_begin(void);

@@ -3,13 +3,14 @@
 #include "py_queue.h"
 #include "shmq/flow.h"
 #include "shmq/level.h"
+#include "shmq/wall_clock.h"
 
 enum { POSITION, ID, TIME, PRIORITY, DELIVERIES, CONTENT, HEAD_ENDS, HEADS, BODY_ENDS, BODIES, COLUMNS };
 
 typedef struct columns {
     column of[COLUMNS];
     uint64_t rows;
-    int64_t wall_offset_ns;
+    const shmq_member *m;
 } columns;
 
 /* Copies the bytes of a header block or a body behind the used part. The caller checks them before they count. */
@@ -30,7 +31,7 @@ static bool columns_begin(columns *all) {
 static bool columns_count(columns *all, uint64_t place, const shmq_delivery *d) {
     all->of[HEADS].used += d->headers_len;
     all->of[BODIES].used += d->body_len;
-    int64_t numbers[] = {(int64_t)place, (int64_t)d->message_id, (int64_t)d->enqueued_ns + all->wall_offset_ns};
+    int64_t numbers[] = {(int64_t)place, (int64_t)d->message_id, (int64_t)shmq_wall_of(all->m, d->enqueued_ns)};
     int32_t small[] = {(int32_t)d->priority, (int32_t)(d->delivery + d->deaths), (int32_t)all->of[HEADS].used,
                        (int32_t)all->of[BODIES].used};
     uint8_t content = (uint8_t)d->content;
@@ -97,16 +98,15 @@ static shmq_status columns_fill(columns *all, shmq_ring *level, uint64_t positio
     return SHMQ_OK;
 }
 
-/* _browse_columns(place, end, max_rows, max_bytes, wall_offset_ns) -> (next place, has the range ended?, rows,
+/* _browse_columns(place, end, max_rows, max_bytes) -> (next place, has the range ended?, rows,
  * columns): the entries from `place` on and before `end`, in order, as _browse() shows each. The columns are bytes:
  * position, id and time (int64; microseconds of the epoch), priority and attempts (int32), content (uint8), then the
  * ends (int32, one more than rows) and the bytes of header blocks and of bodies. */
 PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned long long place, end, max_rows, max_bytes;
-    long long wall_offset_ns;
     uint64_t position;
-    if (!PyArg_ParseTuple(args, "KKKKL", &place, &end, &max_rows, &max_bytes, &wall_offset_ns) || !queue_ready(self)) {
+    if (!PyArg_ParseTuple(args, "KKKK", &place, &end, &max_rows, &max_bytes) || !queue_ready(self)) {
         return NULL;
     }
     shmq_status status = shmq_queue_enter(self->q);
@@ -117,7 +117,7 @@ PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
     if (level == NULL) {
         return PyErr_Format(PyExc_ValueError, "position %llu: this queue has %u levels", place, self->q->levels);
     }
-    columns all = {.wall_offset_ns = wall_offset_ns};
+    columns all = {.m = self->q->m};
     range of = {.place = place, .end = end, .max_rows = max_rows, .max_bytes = max_bytes};
     PyObject *answer = NULL;
     status = columns_begin(&all) ? SHMQ_OK : SHMQ_NO_SPACE;
@@ -193,9 +193,8 @@ static shmq_status take_row(py_queue *self, row_copier *to, uint64_t until_ns) {
 }
 
 /* Takes until the batch is full, or something else ends it: *status. NULL: no memory. */
-static PyObject *take_batch(py_queue *self, uint64_t limit, range *of, int64_t wall_offset_ns, uint64_t until_ns,
-                            shmq_status *status) {
-    columns all = {.wall_offset_ns = wall_offset_ns};
+static PyObject *take_batch(py_queue *self, uint64_t limit, range *of, uint64_t until_ns, shmq_status *status) {
+    columns all = {.m = self->q->m};
     row_copier to = {.all = &all};
     *status = SHMQ_OK;
     if (!columns_begin(&all)) {
@@ -221,23 +220,22 @@ static PyObject *take_batch(py_queue *self, uint64_t limit, range *of, int64_t w
     return answer;
 }
 
-/* _get_columns(limit, max_rows, max_bytes, timeout, wall_offset_ns) -> [(rows, columns), ...]: takes as get_many() does,
+/* _get_columns(limit, max_rows, max_bytes, timeout) -> [(rows, columns), ...]: takes as get_many() does,
  * into columns as of _browse_columns(); one tuple ends at the row that reaches max_rows or max_bytes. */
 PyObject *queue_get_columns(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned long long limit, taken = 0;
-    long long wall_offset_ns;
     uint64_t until;
     range of = {0};
     PyObject *timeout;
-    if (!PyArg_ParseTuple(args, "KKKOL", &limit, &of.max_rows, &of.max_bytes, &timeout, &wall_offset_ns) ||
+    if (!PyArg_ParseTuple(args, "KKKO", &limit, &of.max_rows, &of.max_bytes, &timeout) ||
         !parse_timeout(timeout, &until)) {
         return NULL;
     }
     PyObject *list = queue_takes(self) ? PyList_New(0) : NULL;
     shmq_status status = SHMQ_OK;
     while (list != NULL && status == SHMQ_OK && taken < limit) {
-        PyObject *batch = take_batch(self, limit - taken, &of, wall_offset_ns, taken == 0 ? until : 0, &status);
+        PyObject *batch = take_batch(self, limit - taken, &of, taken == 0 ? until : 0, &status);
         bool failed = batch == NULL;
         if (!failed && PyLong_AsUnsignedLongLong(PyTuple_GetItem(batch, 0)) > 0) {
             taken += PyLong_AsUnsignedLongLong(PyTuple_GetItem(batch, 0));

@@ -8,6 +8,7 @@
 #include "shmq/immediate.h"
 #include "shmq/receipt.h"
 #include "shmq/overflow.h"
+#include "shmq/wall_clock.h"
 
 bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
     if (timeout == NULL || timeout == Py_None) {
@@ -295,7 +296,7 @@ static bool put_iterator(py_queue *self, PyObject *iterator, const batch *b, uin
     while (more && !failed) {
         uint32_t count = 0, done = 0;
         memset(parcels, 0, sizeof parcels);
-        uint64_t now = shmq_now_ns(); /* one time for the whole batch */
+        uint64_t now = shmq_put_ns(self->q->m); /* one time for the whole batch */
         while (count < BATCH) {
             PyObject *body = PyIter_Next(iterator);
             if (body == NULL) {

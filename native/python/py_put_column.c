@@ -1,6 +1,7 @@
 /* Columns as entries: Arrow batches are put without a Python object for each row. */
 #include "py_queue.h"
 #include "shmq/headers.h"
+#include "shmq/wall_clock.h"
 
 /* Bodies one behind the other, and where each ends: 32 or 64 bits. */
 typedef struct bodies {
@@ -41,7 +42,7 @@ static bool put_bodies(py_queue *self, uint8_t content, const bodies *b, const P
     while (*total < count) {
         uint32_t some = count - *total < BATCH ? (uint32_t)(count - *total) : BATCH, done = 0;
         memset(parcels, 0, sizeof parcels);
-        uint64_t now = shmq_now_ns(); /* one time for all of them */
+        uint64_t now = shmq_put_ns(self->q->m); /* one time for all of them */
         for (uint32_t i = 0; i < some; i++) {
             uint64_t begin = body_end(b, first + *total + i), end = body_end(b, first + *total + i + 1);
             parcel *p = &parcels[i];

@@ -1,12 +1,13 @@
 /* A subscription that takes some entries only, and keeps how far it has looked. */
 #include "py_subscription.h"
 #include "shmq/selector.h"
+#include "shmq/wall_clock.h"
 
 PyTypeObject *subscription_type;
 
 /* Called within a scan, without the interpreter lock: the entry lies in the segment, and may be torn. */
 static bool is_selected(void *context, const shmq_ring *level, const shmq_delivery *d) {
-    uint64_t enqueued_ns = d->enqueued_ns + level->queue->m->clock_offset_ns;
+    uint64_t enqueued_ns = shmq_wall_of(level->queue->m, d->enqueued_ns);
     shmq_fields fields = {
         .headers = d->headers,
         .headers_len = d->headers_len,

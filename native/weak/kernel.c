@@ -9,6 +9,7 @@
 #include "weak.h"
 
 #define SLACK_NS 1000000u
+#define WALL_NS UINT64_C(1700000000000000000) /* wall clock minus monotonic clock: real or simulated, no step */
 
 static int structure_holder = -1;
 
@@ -19,7 +20,9 @@ static uint64_t real_now(clockid_t clock) {
 }
 
 uint64_t shmq_now_ns(void) { return weak_running ? weak_now() : real_now(CLOCK_MONOTONIC); }
-uint64_t shmq_wall_ns(void) { return weak_running ? weak_now() : real_now(CLOCK_REALTIME); }
+uint64_t shmq_about_now_ns(void) { return shmq_now_ns(); }
+uint64_t shmq_boot_ns(void) { return shmq_now_ns(); }
+uint64_t shmq_wall_ns(void) { return shmq_now_ns() + WALL_NS; }
 
 /* Compare and sleep are one step: the kernel has a full barrier, a load, and its lock until the thread is on the list. */
 shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64_t until_ns) {

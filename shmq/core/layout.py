@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0x72C3F13F82D776E2  # of the layout that is described here
+FINGERPRINT: Final = 0x97327ECD3CC22836  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -26,6 +26,14 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("at_ns", "<u8", 0, 8),
             ("pid", "<u4", 0, 16),
             ("signal", "<i4", 0, 20),
+        ),
+    ),
+    "clock_step": (
+        32,
+        (
+            ("from_ns", "<u8", 0, 0),
+            ("offset_ns", "<u8", 0, 8),
+            ("asleep_ns", "<u8", 0, 16),
         ),
     ),
     "segment": (
@@ -62,6 +70,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("memory", "<u8", 0, 216),
             ("disk", "<u8", 0, 224),
             ("key_check", "u1", 16, 232),
+            ("clock_asleep_ns", "<u8", 0, 248),
             ("path", "S1024", 0, 256),
             ("state", "<u4", 0, 1280),
             ("due", "<u8", 0, 1288),
@@ -84,6 +93,8 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("disk_told", "<u8", 2, 1944),
             ("disk_refused", "<u8", 0, 1960),
             ("death_records_next", "<u8", 0, 2048),
+            ("clock_steps_count", "<u8", 0, 2176),
+            ("clock_steps", "clock_step", 32, 2304),
             ("death_records", "death_record", 128, 4096),
         ),
     ),

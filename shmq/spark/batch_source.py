@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shmq.engine.arrow.row import FIELDS, batches
-from shmq.engine.claims.claim import bounds_of, clock_offset_of, identity_of, levels_of
+from shmq.engine.claims.claim import bounds_of, identity_of, levels_of, wall_clock_of
 from shmq.engine.message.selection import entry_selection
 from shmq.spark.bounds import ALL_TIMES, put_between, within
 from shmq.spark.column_batches import column_batches
@@ -80,7 +80,7 @@ class BatchSource:
         if self._options.selector is None:
             yield from column_batches(broker, partition, names, fails)
             return
-        offset_ns = clock_offset_of(broker)
-        selects = entry_selection(self._options.selector, offset_ns)
+        wall_of = wall_clock_of(broker)
+        selects = entry_selection(self._options.selector, wall_of)
         entries = entries_of(broker, partition, fails)
-        yield from batches(filter(selects, entries), partition.queue, names, offset_ns)
+        yield from batches(filter(selects, entries), partition.queue, names, wall_of)

@@ -149,7 +149,7 @@ def _texts_of(queue: Queue[Any]) -> Iterator[tuple[int, bytes]]:
     place, end = bounds_of(queue)
     ended = place >= end
     while not ended:
-        place, ended, rows, columns = browse_columns(queue, place, end, _ROWS, _BYTES, 0)
+        place, ended, rows, columns = browse_columns(queue, place, end, _ROWS, _BYTES)
         if rows:
             positions = np.frombuffer(columns[0], np.int64, rows).tolist()
             ends = np.frombuffer(columns[8], np.int32, rows + 1).tolist()

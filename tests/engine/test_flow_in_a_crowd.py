@@ -122,7 +122,7 @@ def test_a_browser_waits_for_a_mover_and_passes_nothing(broker_dir: Path, flowin
         else:
             begin, ended = 0, False
             while not ended:
-                begin, ended, rows, _ = browse_columns(flowing, begin, flowing._ends()[0], 10_000, 1 << 30, 0)
+                begin, ended, rows, _ = browse_columns(flowing, begin, flowing._ends()[0], 10_000, 1 << 30)
                 seen.append(rows)
 
     with another_moves(broker_dir):

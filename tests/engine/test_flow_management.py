@@ -80,7 +80,7 @@ def test_columns_hold_what_is_on_disk(flowed: shmq.Queue[Any]) -> None:
     seen = []
     for begin, end in levels_of(flowed):
         while begin < end:
-            begin, ended, rows, columns = browse_columns(flowed, begin, end, 100, 1 << 30, 0)
+            begin, ended, rows, columns = browse_columns(flowed, begin, end, 100, 1 << 30)
             bodies = columns[-1]
             assert len(bodies) == 58 * rows
             seen += [number_of(bodies[58 * i : 58 * i + 58]) for i in range(rows)]

@@ -13,7 +13,7 @@ from shmq.codec import Codec
 from shmq.core.queue import head_columns
 from shmq.engine.arrow.outgoing import bodies_of, outgoing
 from shmq.engine.arrow.row import FIELDS, batches
-from shmq.engine.claims.claim import bounds_of, clock_offset_of, identity_of, levels_of
+from shmq.engine.claims.claim import bounds_of, identity_of, levels_of, wall_clock_of
 from shmq.spark.column_batches import column_batches
 from shmq.spark.data_lost import DataLost
 from shmq.spark.entry_range import EntryRange, entries_of
@@ -30,7 +30,7 @@ def ranges_of(queue: shmq.Queue[Any]) -> list[EntryRange]:
 
 
 def of_python(broker: shmq.Broker, wanted: EntryRange) -> list[dict[str, Any]]:
-    made = batches(entries_of(broker, wanted), wanted.queue, NAMES, clock_offset_of(broker))
+    made = batches(entries_of(broker, wanted), wanted.queue, NAMES, wall_clock_of(broker))
     return [row for batch in made for row in batch.to_pylist()]
 
 

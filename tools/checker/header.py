@@ -47,7 +47,7 @@ def judge_constants(image: Image, findings: Findings) -> None:
         found = image.u64(SEGMENT[field])
         findings.expect(found == value, f"header.{field}", "header", f"0x{found:x}, not 0x{value:x}")
     counts = {
-        "version": 7,
+        "version": 8,
         "byte_order": 0x01020304,
         "granule_count": regions.granule_count,
         "process_rows": PROCESS_ROWS,

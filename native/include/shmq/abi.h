@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define SHMQ_MAGIC UINT64_C(0x31514d48530a1a89) /* bytes 89 1a 0a "SHMQ1": not text, damaged by text transfer */
-#define SHMQ_LAYOUT_VERSION 7u
+#define SHMQ_LAYOUT_VERSION 8u
 #define SHMQ_BYTE_ORDER_MARK 0x01020304u
 
 /* Two lines, not one: adjacent-line prefetch on x86-64 couples pairs, and aarch64 has lines of 128 bytes. */

@@ -44,7 +44,9 @@ typedef struct shmq_member {
     uint64_t disk; /* that of what is on disk, as in the header */
     uint32_t granule_count;
     uint64_t patience_ns;
-    uint64_t clock_offset_ns;
+    uint64_t clock_offset_made_ns, clock_asleep_made_ns; /* as in the header */
+    shmq_a64 clock_offset_ns,
+        clock_looked_ns; /* by which this process puts, and when it has made sure; see wall_clock.h */
     bool anonymous;
     bool read_only; /* an observer: no row, and a write would be a SIGSEGV */
 
@@ -169,6 +171,7 @@ static inline bool shmq_inside(const shmq_member *m, uint64_t offset, uint64_t b
 uint64_t shmq_now_ns(void); /* monotonic */
 uint64_t shmq_about_now_ns(void); /* the same to some milliseconds, for a tenth of the price */
 uint64_t shmq_wall_ns(void);
+uint64_t shmq_boot_ns(void); /* monotonic, time asleep included */
 uint64_t shmq_new_id(shmq_member *m);
 /* How many rows and directory entries were ever in use: how far a look over all of them goes. Damaged: all there are. */
 uint32_t shmq_process_high(const shmq_member *m);

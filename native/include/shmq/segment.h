@@ -71,6 +71,19 @@ SHMQ_OFFSET(shmq_death_record_shm, signal, 20);
 #define SHMQ_DISK_SHARE UINT64_C(0) /* as much as leaves a tenth of the file system free */
 #define SHMQ_DISK_NONE UINT64_MAX /* messages stay in memory */
 
+/* See wall_clock.h */
+#define SHMQ_CLOCK_STEPS 32u
+typedef struct shmq_clock_step_shm {
+    shmq_a64 from_ns;
+    shmq_a64 offset_ns;
+    shmq_a64 asleep_ns;
+    uint64_t reserved;
+} shmq_clock_step_shm;
+SHMQ_SIZE(shmq_clock_step_shm, 32);
+SHMQ_OFFSET(shmq_clock_step_shm, from_ns, 0);
+SHMQ_OFFSET(shmq_clock_step_shm, offset_ns, 8);
+SHMQ_OFFSET(shmq_clock_step_shm, asleep_ns, 16);
+
 typedef struct shmq_segment_shm {
     uint64_t magic;
     uint32_t version;
@@ -98,7 +111,7 @@ typedef struct shmq_segment_shm {
     uint64_t class_bitmaps;
     uint64_t slabs;
     uint64_t data;
-    uint64_t clock_offset_ns; /* wall clock minus monotonic clock at creation: enqueued_ns is monotonic */
+    uint64_t clock_offset_ns; /* wall clock minus monotonic clock at creation, before the first of clock_steps */
     /* Whose segment it is. Version and these three lie at the same offsets in every version: a segment is joined,
      * or removed, only for the directory that they name. Nobody can choose the first two, and the third is known only to
      * those who may read the files in the directory. */
@@ -109,7 +122,7 @@ typedef struct shmq_segment_shm {
         memory; /* the budget: reserved_bytes never goes above it; `size` is only the room for what may be reserved */
     uint64_t disk; /* bytes that rows of all queues may have on disk, or one of SHMQ_DISK_* */
     uint8_t key_check[16]; /* by which the key of what goes to disk is known; zeros: that is not encrypted */
-    uint64_t offsets_pad[1];
+    uint64_t clock_asleep_ns; /* time asleep since the boot, at creation */
 
     char path[SHMQ_PATH_MAX]; /* of the broker's directory, NUL-terminated; empty: anonymous */
 
@@ -147,7 +160,11 @@ typedef struct shmq_segment_shm {
     uint8_t damage_pad[80];
 
     shmq_a64 death_records_next;
-    uint8_t death_records_pad[2040];
+    uint8_t death_records_pad[120];
+    shmq_a64 clock_steps_count;
+    uint8_t clock_steps_pad[120];
+    shmq_clock_step_shm clock_steps[SHMQ_CLOCK_STEPS];
+    uint8_t clock_pad[768];
     shmq_death_record_shm death_records[SHMQ_DEATH_RECORDS];
 } shmq_segment_shm;
 
@@ -183,6 +200,7 @@ SHMQ_OFFSET(shmq_segment_shm, directory_uuid, 200);
 SHMQ_OFFSET(shmq_segment_shm, memory, 216);
 SHMQ_OFFSET(shmq_segment_shm, disk, 224);
 SHMQ_OFFSET(shmq_segment_shm, key_check, 232);
+SHMQ_OFFSET(shmq_segment_shm, clock_asleep_ns, 248);
 SHMQ_OFFSET(shmq_segment_shm, path, 256);
 SHMQ_OFFSET(shmq_segment_shm, state, 1280);
 SHMQ_OFFSET(shmq_segment_shm, due, 1288);
@@ -205,7 +223,11 @@ SHMQ_OFFSET(shmq_segment_shm, deaths, 1936);
 SHMQ_OFFSET(shmq_segment_shm, disk_told, 1944);
 SHMQ_OFFSET(shmq_segment_shm, disk_refused, 1960);
 SHMQ_OFFSET(shmq_segment_shm, death_records_next, 2048);
+SHMQ_OFFSET(shmq_segment_shm, clock_steps_count, 2176);
+SHMQ_OFFSET(shmq_segment_shm, clock_steps, 2304);
 SHMQ_OFFSET(shmq_segment_shm, death_records, 4096);
+#define SHMQ_CLOCK_AT offsetof(shmq_segment_shm, clock_steps_count) /* the count and the steps */
+#define SHMQ_CLOCK_BYTES (offsetof(shmq_segment_shm, clock_pad) - SHMQ_CLOCK_AT)
 
 /* Granule map entry: kind 8 | reserved 1 (bit 8) | headers 1 (bit 9) | begun 4 (bits 10 to 13) | pages in use 8 (bits 16 to
  * 23) | length in granules 32 (bits 32 to 63). Written under the structure lock only; kind, pages and length can be rebuilt

@@ -46,6 +46,14 @@
 /* A process that finds no memory goes over all blocks for those that a death left, once in this time. */
 #define SHMQ_SWEEP_NS UINT64_C(1000000000)
 
+/* Producers compare the wall clock with the coarse monotonic one, which lags by a tick of the system, 10 ms at the most. A smaller
+ * step of the wall clock changes enqueued_ns by as much, and no time that people read. */
+#define SHMQ_CLOCK_LATE_NS UINT64_C(16000000)
+/* The other way they are hardly ever apart; and so much two looks at two clocks may differ. */
+#define SHMQ_CLOCK_EARLY_NS UINT64_C(2000000)
+/* They compare them again when the wall clock has moved by this; and looks at two clocks are of one moment if no more lies between them. */
+#define SHMQ_CLOCK_LOOK_NS UINT64_C(1000000)
+
 /* The checker is no member of the broker and cannot trust the patience in its header, since the segment may be damaged. */
 #define SHMQ_CHECK_LOOK_NS UINT64_C(5000000)   /* between two looks that have to agree: a change is over by then */
 #define SHMQ_CHECK_MOST_NS UINT64_C(500000000) /* of one part: then it says that it cannot decide */

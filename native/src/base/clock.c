@@ -13,4 +13,6 @@ uint64_t shmq_now_ns(void) { return read_ns(CLOCK_MONOTONIC); }
 
 uint64_t shmq_wall_ns(void) { return read_ns(CLOCK_REALTIME); }
 
+uint64_t shmq_boot_ns(void) { return read_ns(CLOCK_BOOTTIME); }
+
 uint64_t shmq_about_now_ns(void) { return read_ns(CLOCK_MONOTONIC_COARSE); }

@@ -13,6 +13,7 @@
 #include "shmq/upkeep.h"
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
+#include "shmq/wall_clock.h"
 #include "shmq/watch.h"
 
 /* The checksum of the queue, and of the fields that it covers besides headers and body: those that do not change after
@@ -110,7 +111,7 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
                          (unsigned long long)o->body_len, (unsigned long long)SHMQ_BODY_MAX);
     }
     if (o->enqueued_ns == 0) {
-        o->enqueued_ns = shmq_now_ns();
+        o->enqueued_ns = shmq_put_ns(q->m);
     }
     o->group = SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) ? shmq_group_of_headers(o->headers, o->headers_len) : 0;
     SHMQ_TRY(shmq_time_prepare(shmq_level_for(q, o->priority), o));

@@ -38,7 +38,7 @@ shmq_status shmq_look(const shmq_queue_wait *w, bool *claimed, shmq_delivery *d)
 }
 
 void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d) {
-    if (shmq_now_ns() - d->enqueued_ns > q->m->patience_ns / 2 && !shmq_reap_now(q->m)) {
+    if ((int64_t)(shmq_now_ns() - d->enqueued_ns) > (int64_t)q->m->patience_ns / 2 && !shmq_reap_now(q->m)) {
         shmq_add_relaxed(&q->m->header->rescues, 1);
     }
 }

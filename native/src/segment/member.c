@@ -281,7 +281,11 @@ static void close_file(int *fd) {
 void shmq_member_give_back(shmq_member *m) {
     if (m->base != NULL && m->mapped) {
         int rights = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-        if (mmap(m->base, m->size, rights, kind, -1, 0) == MAP_FAILED) { /* strict overcommit, and no room for it */
+        unsigned char clock[SHMQ_CLOCK_BYTES]; /* messages that the program has kept tell when they were put */
+        memcpy(clock, m->base + SHMQ_CLOCK_AT, sizeof(clock));
+        if (mmap(m->base, m->size, rights, kind, -1, 0) != MAP_FAILED) {
+            memcpy(m->base + SHMQ_CLOCK_AT, clock, sizeof(clock));
+        } else { /* strict overcommit, and no room for it */
             (void)mmap(m->base, m->size, PROT_READ, kind, -1, 0);
         }
         m->mapped = false;

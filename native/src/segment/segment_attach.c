@@ -212,7 +212,9 @@ shmq_status shmq_segment_map(shmq_member *m, const char *name, const shmq_home *
     m->disk = header.disk;
     static const uint8_t none[sizeof(header.key_check)];
     m->encrypts = memcmp(header.key_check, none, sizeof(none)) != 0;
-    m->clock_offset_ns = header.clock_offset_ns;
+    m->clock_offset_made_ns = header.clock_offset_ns;
+    m->clock_asleep_made_ns = header.clock_asleep_ns;
+    shmq_store_seq(&m->clock_offset_ns, header.clock_offset_ns); /* until a put finds that it has changed */
     m->anonymous = header.anonymous != 0;
     return SHMQ_OK;
 }

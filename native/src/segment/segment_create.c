@@ -93,7 +93,9 @@ static shmq_status write_header(int fd, const shmq_segment_plan *plan, const shm
     header.class_bitmaps = layout->class_bitmaps;
     header.slabs = layout->slabs;
     header.data = layout->data;
-    header.clock_offset_ns = header.created_ns - shmq_now_ns();
+    uint64_t now = shmq_now_ns();
+    header.clock_offset_ns = header.created_ns - now;
+    header.clock_asleep_ns = shmq_boot_ns() - now;
     memcpy(header.path, plan->path, strlen(plan->path));
     header.directory_device = plan->directory_device;
     header.directory_inode = plan->directory_inode;

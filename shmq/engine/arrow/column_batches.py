@@ -16,7 +16,7 @@ from shmq.codec import CONTENT_TYPES, NAMED
 from shmq.core.handles import browse_columns
 from shmq.engine.arrow.head_columns import Heads, heads_as_columns
 from shmq.engine.arrow.row import BATCH_BYTES, BATCH_ROWS, arrow_schema, deaths_of
-from shmq.engine.handle.open_queue import OpenQueue, membership_of
+from shmq.engine.handle.open_queue import OpenQueue
 
 if TYPE_CHECKING:
     import pyarrow
@@ -50,10 +50,9 @@ def batches_between(
         names: of the columns, in their order.
         shown_as: for the column `queue`.
     """
-    offset_ns = membership_of(queue).clock_offset_ns
     ended = begin >= end
     while not ended:
-        begin, ended, rows, columns = browse_columns(queue, begin, end, BATCH_ROWS, BATCH_BYTES, offset_ns)
+        begin, ended, rows, columns = browse_columns(queue, begin, end, BATCH_ROWS, BATCH_BYTES)
         if rows:
             yield batch_of(shown_as, rows, columns, names)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from shmq.core.queue import Browsed
+    from shmq.engine.message.selection import WallOf
 
 __all__ = [
     "BATCH_BYTES",
@@ -59,7 +60,7 @@ class _Entry(NamedTuple):
     queue: str
     seen: Browsed
     head: HeaderBlock
-    wall_offset_ns: int
+    wall_of: WallOf
 
 
 class Field(NamedTuple):
@@ -93,7 +94,7 @@ FIELDS: Final = (
     Field("queue", "string", lambda e: e.queue),
     Field("position", "bigint", lambda e: e.seen[0]),
     Field("message_id", "bigint", lambda e: e.seen[1]),
-    Field("enqueued_at", "timestamp", lambda e: max(e.seen[2] + e.wall_offset_ns, 0) // 1000),
+    Field("enqueued_at", "timestamp", lambda e: e.wall_of(e.seen[2]) // 1000),
     Field("priority", "int", lambda e: e.seen[7]),
     Field("group", "string", lambda e: e.head.group),
     Field("delivery_count", "int", lambda e: e.seen[4] + e.seen[5]),
@@ -163,7 +164,7 @@ def arrow_schema(names: Sequence[str]) -> pyarrow.Schema:
 
 
 def batches(
-    entries: Iterable[Browsed], queue: str, names: Sequence[str], wall_offset_ns: int
+    entries: Iterable[Browsed], queue: str, names: Sequence[str], wall_of: WallOf
 ) -> Iterator[pyarrow.RecordBatch]:
     """Arrow batches of the entries, in their order.
 
@@ -171,7 +172,7 @@ def batches(
         entries: as the core shows them.
         queue: for the column of that name.
         names: of the columns, in their order.
-        wall_offset_ns: from the clock of the broker to the time of day.
+        wall_of: from the clock of the broker to the time of day.
     """
     import pyarrow as pa
 
@@ -186,7 +187,7 @@ def batches(
     rows: list[_Entry] = []
     size = 0
     for seen in entries:
-        rows.append(_Entry(queue, seen, decode_headers(seen[8]), wall_offset_ns))
+        rows.append(_Entry(queue, seen, decode_headers(seen[8]), wall_of))
         size += len(seen[9])
         if len(rows) >= BATCH_ROWS or size >= BATCH_BYTES:
             yield made(rows)

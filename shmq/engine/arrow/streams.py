@@ -50,7 +50,7 @@ def taken(
     """See Queue.get_arrow()."""
     pa = _arrow()
     names = _names(columns)
-    found = get_columns(queue, limit, BATCH_ROWS, BATCH_BYTES, timeout, membership_of(queue).clock_offset_ns)
+    found = get_columns(queue, limit, BATCH_ROWS, BATCH_BYTES, timeout)
     made = [batch_of(queue.name, rows, each, names) for rows, each in found]
     return pa.RecordBatchReader.from_batches(arrow_schema(names), made)
 
@@ -61,15 +61,15 @@ def looked_at(queue: OpenQueue, selector: str | None, columns: Sequence[str] | N
     names = _names(columns)
     ends = ends_of(queue)
     levels = list(zip(first_of(ends), ends, strict=True))
-    offset_ns = membership_of(queue).clock_offset_ns
-    selects = entry_selection(selector, offset_ns)
+    wall_of = membership_of(queue).member.wall_of
+    selects = entry_selection(selector, wall_of)
     if selects is None:
         found: Iterator[Any] = chain.from_iterable(
             batches_between(queue, *level, names, queue.name) for level in levels
         )
     else:
         entries = chain.from_iterable(_entries(queue, *level) for level in levels)
-        found = batches(filter(selects, entries), queue.name, names, offset_ns)
+        found = batches(filter(selects, entries), queue.name, names, wall_of)
     return pa.RecordBatchReader.from_batches(arrow_schema(names), found)
 
 

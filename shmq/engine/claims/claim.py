@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from shmq.core.handles import (
-    browse_columns,
     browse_entry,
     census_of,
     claim_entries,
@@ -26,7 +25,7 @@ from shmq.engine.broker.broker import broker_membership
 from shmq.engine.dead_lettering.upkeep import do_upkeep
 from shmq.engine.handle.open_queue import membership_of
 from shmq.engine.handle.places import first_of
-from shmq.engine.message.selection import loaded
+from shmq.engine.message.selection import WallOf, loaded
 from shmq.errors import Empty, Full, OutOfSpace, ShutDown, Timeout
 from shmq.wait_time import LEFT_TO_TAKE_LOOK
 
@@ -38,8 +37,6 @@ __all__ = [
     "Claimed",
     "Claimer",
     "bounds_of",
-    "clock_offset_of",
-    "columns_between",
     "discard_at",
     "discard_below",
     "entries_between",
@@ -47,6 +44,7 @@ __all__ = [
     "levels_of",
     "queue_of_claims",
     "settle_the_dead",
+    "wall_clock_of",
 ]
 
 _NEVER: Final = (1 << 64) - 1
@@ -127,9 +125,9 @@ def identity_of(queue: Queue[Any]) -> str:
     return f"{membership_of(queue).live().header()['uuid'].hex()}-{index}-{incarnation}"
 
 
-def clock_offset_of(broker: Broker) -> int:
-    """Nanoseconds from the broker's clock to the time of day."""
-    return broker_membership(broker).clock_offset_ns
+def wall_clock_of(broker: Broker) -> WallOf:
+    """What makes times of day of the broker's times."""
+    return broker_membership(broker).member.wall_of
 
 
 def bounds_of(queue: Queue[Any]) -> tuple[int, int]:
@@ -158,21 +156,6 @@ def discard_below(queue: Queue[Any], position: int) -> int:
 def discard_at(queue: Queue[Any], position: int) -> bool:
     """Removes one entry, if it is there and with nobody. Idempotent."""
     return purge_at(queue, position)
-
-
-def columns_between(
-    queue: Queue[Any], begin: int, end: int, max_rows: int, max_bytes: int, wall_offset_ns: int
-) -> tuple[int, bool, int, tuple[bytes, ...]]:
-    """The entries from position `begin` on and before `end`, in order, as columns; none is taken.
-
-    Arguments:
-        begin, end: positions.
-        max_rows, max_bytes: it stops behind the entry that reaches one of them; the bytes are those of bodies.
-        wall_offset_ns: from the clock of the broker to the time of day.
-
-    Returns where to go on, whether that was all, how many entries, and their columns as _native.Columns says.
-    """
-    return browse_columns(queue, begin, end, max_rows, max_bytes, wall_offset_ns)
 
 
 def entries_between(queue: Queue[Any], begin: int, end: int) -> Iterator[Browsed]:

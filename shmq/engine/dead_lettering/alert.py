@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from shmq.core.handles import alert_flow, alert_is_ours, alert_largest, alert_look, census_of, settings_of
 from shmq.core.queue import ALERT_AGE, ALERT_BYTES, ALERT_MESSAGES, alert_queues, oldest_ready
-from shmq.engine.handle.open_queue import open_queue
+from shmq.engine.handle.open_queue import membership_of, open_queue
 from shmq.errors import ShmqError
 from shmq.quantity import quantity
 
@@ -115,7 +114,7 @@ def _reached(queue: OpenQueue) -> Iterator[tuple[str, int, str]]:
     if size and seen["bytes"] >= size:
         yield "bytes", ALERT_BYTES, f"has {seen['bytes']:,} bytes of messages, its alerts= says {size:,}"
     oldest = oldest_ready(queue, seen) if age_ns else 0
-    age = time.monotonic_ns() - oldest if oldest else 0
+    age = membership_of(queue).member.age_ns(oldest) if oldest else 0
     if age_ns and age >= age_ns:
         text = f"has a message that has been ready for {age / 1e9:,.1f} s, its alerts= says {age_ns / 1e9:g}"
         yield "age", ALERT_AGE, text

@@ -76,7 +76,6 @@ class Membership:
         if header["disk"] != DISK_NONE:
             member.flow_into(self.disk)
         self.handles = 0
-        self.clock_offset_ns = header["clock_offset_ns"]
         self.memory = header["memory"]
         self.consumers: dict[tuple[int, int], Closable] = {}  # the implicit ones of Queue.receive
         self.dead_letters: dict[str, deque[WaitingDeadLetter]] = {}  # by the names of their queues, in order

@@ -120,7 +120,7 @@ class Message(MessageHandle, Generic[T]):
         return self._wall(self._enqueued_ns)
 
     def _wall(self, monotonic_ns: int) -> float:
-        return (monotonic_ns + membership_of(self._queue).clock_offset_ns) / 1e9
+        return membership_of(self._queue).member.wall_of(monotonic_ns) / 1e9
 
     @property
     def expires_at(self) -> float | None:

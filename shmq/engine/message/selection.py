@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from shmq.core.queue import Browsed
     from shmq.engine.message.message import Message
 
-__all__ = ["Selects", "entry_selection", "loaded", "selection"]
+__all__ = ["Selects", "WallOf", "entry_selection", "loaded", "selection"]
 
 Selects = Callable[["Message[Any]"], bool]
+WallOf = Callable[[int], int]  # of a Member: what the wall clock said at a time of the monotonic one, both in ns
 
 
 def loaded(selector: str | None) -> Selector | None:
@@ -30,8 +31,8 @@ def loaded(selector: str | None) -> Selector | None:
     return Selector(compiled(selector))
 
 
-def entry_selection(selector: str | None, clock_offset_ns: int) -> Callable[[Browsed], bool] | None:
-    """The same for entries as the core shows them; clock_offset_ns: from the broker's clock to the time of day."""
+def entry_selection(selector: str | None, wall_of: WallOf) -> Callable[[Browsed], bool] | None:
+    """The same for entries as the core shows them; wall_of: from the broker's clock to the time of day."""
     found = loaded(selector)
     if found is None:
         return None
@@ -39,16 +40,16 @@ def entry_selection(selector: str | None, clock_offset_ns: int) -> Callable[[Bro
 
     def selects(entry: Browsed) -> bool:
         _, number, enqueued_ns, _, failed, deaths, redelivered, priority, head, *_ = entry
-        wall_ms = max((enqueued_ns + clock_offset_ns) // 1_000_000, 0)
+        wall_ms = wall_of(enqueued_ns) // 1_000_000
         return ask(head, number, wall_ms, priority, bool(redelivered), failed + deaths + 1)
 
     return selects
 
 
-def selection(selector: str | None, clock_offset_ns: int) -> Selects | None:
+def selection(selector: str | None, wall_of: WallOf) -> Selects | None:
     """A function that says whether a message is selected; None where there is no selector, as in loaded().
 
-    clock_offset_ns: as above.
+    wall_of: as above.
 
     Raises SelectorError with the place of the error, TypeError. Headers that are damaged are unknown, which selects
     nothing.
@@ -63,7 +64,7 @@ def selection(selector: str | None, clock_offset_ns: int) -> Selects | None:
         return ask(
             head_of(message),
             id_of(message),
-            max((enqueued_ns_of(message) + clock_offset_ns) // 1_000_000, 0),
+            wall_of(enqueued_ns_of(message)) // 1_000_000,
             message.priority,
             was_redelivered(message),
             next_delivery,

@@ -412,7 +412,7 @@ class Queue(QueueManagement, Generic[T]):
             >>> [m.body for m in queue.browse(selector="width > 1000")]
             ['c']
         """
-        selects = selection(selector, self._membership.clock_offset_ns)
+        selects = selection(selector, self._membership.member.wall_of)
         check_bool(follow, "follow")
         self._is_ready()  # or raises: deleted, closed
         do_upkeep(self._membership)

@@ -96,7 +96,7 @@ class QueueManagement(OpenQueue):
         self._is_ready()  # or raises: deleted, closed
         census, counters, users, settings = self._census(), self._counters(), self._waiters(), self._settings()
         oldest = oldest_ready(self, census)
-        age = max(0.0, (time.monotonic_ns() - oldest) / 1e9) if oldest else None
+        age = self._membership.member.age_ns(oldest) / 1e9 if oldest else None
         first = census["first_position"]
         return QueueStatistics(
             name=self._name,
