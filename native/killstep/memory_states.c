@@ -1,4 +1,5 @@
 /* States in which the segment has no memory left, or too little. */
+#include "rows.h"
 #include "scenario.h"
 #include "shmq/structure.h"
 
@@ -26,6 +27,13 @@ static void put_blocks(stage *s) {
 
 void state_no_memory(stage *s) {
     put_blocks(s);
+    take_all(&s->survivor);
+}
+
+/* Memory and disk are full: what comes back has the block that is kept for it. */
+void state_rows_first_full(stage *s) {
+    state_rows_first_blocks(s);
+    rows_full = true;
     take_all(&s->survivor);
 }
 

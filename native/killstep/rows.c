@@ -35,6 +35,7 @@ void rows_open(void) {
         all = shared_memory(ROWS_BYTES);
     }
     memset(all, 0, ROWS_BYTES);
+    rows_full = false;
 }
 
 unsigned char *rows_bytes(void) { return (unsigned char *)all; }
@@ -98,10 +99,9 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     return SHMQ_OK;
 }
 
-static shmq_status read_rows(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below,
-                             uint64_t bytes, shmq_row *rows, uint32_t *count) {
+static shmq_status read_rows(void *context, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes,
+                             shmq_row *rows, uint32_t *count) {
     (void)context;
-    (void)low;
     (void)erased;
     const table *now = in_force();
     uint64_t used = 0;
@@ -118,10 +118,8 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t erased, uint6
     return SHMQ_OK;
 }
 
-static shmq_status list_rows(void *context, uint64_t low, uint64_t from, uint64_t below, shmq_row_life *lives,
-                             uint32_t *count) {
+static shmq_status list_rows(void *context, uint64_t from, uint64_t below, shmq_row_life *lives, uint32_t *count) {
     (void)context;
-    (void)low;
     const table *now = in_force();
     uint32_t most = *count;
     *count = 0;

@@ -85,7 +85,7 @@ static inline void contract_put(uint32_t which, uint64_t first, uint32_t count, 
 static inline uint32_t contract_read(uint32_t which, uint64_t from, uint64_t below, uint64_t bytes, uint32_t most,
                                      shmq_row *rows) {
     uint32_t count = most;
-    CHECK_EQUAL(views[which]->read(views[which]->context, lowest, erased, from, below, bytes, rows, &count), SHMQ_OK);
+    CHECK_EQUAL(views[which]->read(views[which]->context, erased, from, below, bytes, rows, &count), SHMQ_OK);
     CHECK(count <= most);
     for (uint32_t i = 0; i < count; i++) {
         CHECK(rows[i].place >= from && rows[i].place < below && (i == 0 || rows[i].place > rows[i - 1].place));
@@ -261,7 +261,7 @@ static uint32_t contract_lives(uint32_t which, uint64_t from, uint64_t below, ui
     uint32_t there = 0;
     for (uint32_t got = 7; from < below && got != 0; from = got != 0 ? lives[got - 1].place + 1 : below) {
         got = 7;
-        CHECK_EQUAL(views[which]->list(views[which]->context, lowest, from, below, lives, &got), SHMQ_OK);
+        CHECK_EQUAL(views[which]->list(views[which]->context, from, below, lives, &got), SHMQ_OK);
         CHECK(got <= 7);
         for (uint32_t i = 0; i < got; i++) {
             uint64_t place = lives[i].place;

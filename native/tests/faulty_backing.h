@@ -38,22 +38,22 @@ static inline shmq_status faulty_write(void *context, bool sweeps, uint64_t low,
     return status;
 }
 
-static inline shmq_status faulty_read(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below,
-                                      uint64_t bytes, shmq_row *rows, uint32_t *count) {
+static inline shmq_status faulty_read(void *context, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes,
+                                      shmq_row *rows, uint32_t *count) {
     if (faulty.reads > 0) {
         faulty.reads--;
         return shmq_fail(SHMQ_OS, "the disk cannot be read");
     }
-    return faulty.real->read(context, low, erased, from, below, bytes, rows, count);
+    return faulty.real->read(context, erased, from, below, bytes, rows, count);
 }
 
-static inline shmq_status faulty_list(void *context, uint64_t low, uint64_t from, uint64_t below, shmq_row_life *lives,
+static inline shmq_status faulty_list(void *context, uint64_t from, uint64_t below, shmq_row_life *lives,
                                       uint32_t *count) {
     if (faulty.lists > 0) {
         faulty.lists--;
         return shmq_fail(SHMQ_OS, "the disk cannot be read");
     }
-    return faulty.real->list(context, low, from, below, lives, count);
+    return faulty.real->list(context, from, below, lives, count);
 }
 
 static inline shmq_status faulty_erase(void *context, uint64_t erased, uint64_t place) {

@@ -77,11 +77,11 @@ static inline shmq_status memory_rows_write(void *context, bool sweeps, uint64_t
     return SHMQ_OK;
 }
 
-static inline shmq_status memory_rows_read(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below,
+static inline shmq_status memory_rows_read(void *context, uint64_t erased, uint64_t from, uint64_t below,
                                            uint64_t bytes, shmq_row *found, uint32_t *count) {
     uint32_t most = *count;
     uint64_t used = 0;
-    (void)context, (void)low, (void)erased;
+    (void)context, (void)erased;
     *count = 0;
     for (uint32_t i = 0; i < memory_row_count && *count < most && (used < bytes || *count == 0); i++) {
         if (memory_rows[i].place >= from && memory_rows[i].place < below) {
@@ -92,10 +92,10 @@ static inline shmq_status memory_rows_read(void *context, uint64_t low, uint64_t
     return SHMQ_OK;
 }
 
-static inline shmq_status memory_rows_list(void *context, uint64_t low, uint64_t from, uint64_t below,
-                                           shmq_row_life *found, uint32_t *count) {
+static inline shmq_status memory_rows_list(void *context, uint64_t from, uint64_t below, shmq_row_life *found,
+                                           uint32_t *count) {
     uint32_t most = *count;
-    (void)context, (void)low;
+    (void)context;
     *count = 0;
     for (uint32_t i = 0; i < memory_row_count && *count < most; i++) {
         const shmq_row *row = &memory_rows[i];

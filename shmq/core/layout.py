@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0x97327ECD3CC22836  # of the layout that is described here
+FINGERPRINT: Final = 0xD4CFA651C57D61F4  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -83,6 +83,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("memory_full", "<u4", 0, 1664),
             ("flushes", "<u4", 0, 1668),
             ("memory_waiters", "<u8", 0, 1672),
+            ("kept_block", "<u8", 0, 1680),
             ("watch", "<u8", 2, 1792),
             ("watch_wake", "<u8", 2, 1808),
             ("watch_looked", "<u8", 2, 1824),
@@ -230,6 +231,8 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("dropping_bytes", "<u8", 0, 1240),
             ("rows_due", "<u8", 0, 1248),
             ("tried", "<u8", 0, 1256),
+            ("freed", "<u8", 0, 1264),
+            ("freed_bytes", "<u8", 0, 1272),
         ),
     ),
     "sleepers": (

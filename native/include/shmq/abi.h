@@ -53,6 +53,8 @@
 #define SHMQ_ROOM_UNIT (UINT64_C(256) << 10)
 #define SHMQ_ROOM_MOST (UINT64_C(16) << 30)
 #define SHMQ_RING_SHARE 16u
+/* Of a quarter of it they leave what front rings want as soon as their queues flow to disk. */
+#define SHMQ_FRONTS_SHARE 4u
 
 #define SHMQ_PINS 256u /* views of one process at a time; one more view is a copy */
 #define SHMQ_RECEIPTS 64u /* puts of one process at a time that wait until a consumer takes their message */

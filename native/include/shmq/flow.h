@@ -59,16 +59,18 @@ typedef struct shmq_backing {
     /* The first rows with keys in [from, below), in their order, at most *count of them and no more than `bytes` beyond the first,
      * which comes whatever it has. What they point to stays until the next call. One that was erased has no bytes, or is not there. One
      * that was changed may come: its own checksum says so. What makes no sense is passed: ordinals say how many rows it was. Rows that
-     * are there and cannot be read are a failure, not passed. Rows below `low` are garbage, which may be deleted. `erased`: how many
+     * are there and cannot be read are a failure, not passed. `erased`: how many
      * were, in all of the level's life; another number than the last one: others have erased some. Needs no room. */
-    shmq_status (*read)(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes,
-                        shmq_row *rows, uint32_t *count);
+    shmq_status (*read)(void *context, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
+                        uint32_t *count);
     /* What the rows with keys in [from, below) say of their lives: the first ones in order, at most *count, those that are gone among them
      * or not. 0: there are none. Needs no room, nor the key of what is encrypted. What makes no sense is passed. */
-    shmq_status (*list)(void *context, uint64_t low, uint64_t from, uint64_t below, shmq_row_life *lives,
-                        uint32_t *count);
+    shmq_status (*list)(void *context, uint64_t from, uint64_t below, shmq_row_life *lives, uint32_t *count);
     /* The row with this key is gone, if there is one. Needs no room. `erased` as above, without this one. Repeatable. */
     shmq_status (*erase)(void *context, uint64_t erased, uint64_t place);
+    /* Rows below `low` are settled, and take no more room than they have to. Answers which of them take some, by how many they are and
+     * how long: those of a file in which others are left. SHMQ_EMPTY: as at the last call. NULL: none take any. Needs no room. */
+    shmq_status (*settle)(void *context, uint64_t low, shmq_ordinal *left);
     /* There are no rows any more. Needs no room. */
     shmq_status (*clear)(void *context);
 } shmq_backing;
@@ -139,6 +141,7 @@ typedef struct shmq_mover {
     unsigned char *buffer; /* of rows that are written */
     uint64_t room, used;
     uint32_t fetched_as; /* the props of what is fetched */
+    bool has_kept; /* the next row may have the block that is kept for rows */
     bool unmarked; /* a row that came in by itself could not be marked: no row may be read before it is */
 } shmq_mover;
 
@@ -193,6 +196,8 @@ bool shmq_row_ordinal(const shmq_row *row, shmq_ordinal *ordinal);
 bool shmq_row_parse(const shmq_row *row, shmq_delivery *d);
 /* The next mover finishes everything that a dead one may have left half done, by memory alone. */
 void shmq_flow_recover(shmq_ring *back, shmq_ring *front);
+/* Memory that the front ring still wants before rows can come back: for its slots and its cold records. 0: it has all. */
+uint64_t shmq_front_lacks(const shmq_ring *front);
 /* The front ring's tail, behind all that has come in. */
 uint64_t shmq_front_tail(shmq_ring *front);
 /* Which `flushed` comes with this P. */
@@ -212,6 +217,11 @@ static inline uint64_t shmq_row_beside(const shmq_member *m) {
     return m->encrypts ? SHMQ_ROW_BESIDE_ENCRYPTED : SHMQ_ROW_BESIDE;
 }
 uint64_t shmq_rows_size(const shmq_member *m, uint64_t rows, uint64_t bytes);
+/* The backing is told that rows below `low` are settled, and the budget what room they took. */
+void shmq_disk_settle(shmq_mover *t);
+/* These bytes are about to be written: they count from here on, also if the mover dies. SHMQ_FULL_DISK: with what other movers write
+ * at the same time the budget would be exceeded. 0: they were written, and count as rows, or were not. */
+shmq_status shmq_disk_claim(shmq_mover *t, uint64_t bytes);
 /* Bytes that may still go to disk: of the broker's budget, or of its file system. */
 uint64_t shmq_disk_room(shmq_member *m);
 /* Bytes that rows of all queues take there. */

@@ -104,12 +104,14 @@ typedef struct shmq_ring_shm {
     shmq_a64 pulled; /* how many of these left again [how many of these `low` has passed] */
     shmq_a64 flushing_at, flushing_count; /* which P comes with which `flushed` ... */
     shmq_a64 flushed_bytes, pulled_bytes; /* headers and bodies of these */
-    shmq_a64 flushing_bytes; /* ... and with which `flushed_bytes` */
+    shmq_a64
+        flushing_bytes; /* ... and with which `flushed_bytes` [of a file that is being written, or that a dead mover left; 0: none] */
     shmq_a64 dropping_at; /* rows below this place are settled; 0: they were, and the words say so */
     shmq_a64 dropping_count, dropping_bytes; /* `pulled` and `pulled_bytes` behind them */
     shmq_a64 rows_due; /* the life of no row ends before it; 0: that of none ends. As `due`, without its bit 0 */
-    shmq_a64 tried;    /* no row at or above this place has failed or died with a consumer; 0: none has [0] */
-    uint8_t flow_pad[16];
+    shmq_a64 tried; /* no row at or above this place has failed or died with a consumer; 0: none has [0] */
+    shmq_a64 freed; /* how many of `pulled` take no room on disk any more: their files have gone */
+    shmq_a64 freed_bytes;
 } shmq_ring_shm;
 
 SHMQ_SIZE(shmq_ring_shm, 1280);
@@ -150,6 +152,8 @@ SHMQ_OFFSET(shmq_ring_shm, dropping_count, 1232);
 SHMQ_OFFSET(shmq_ring_shm, dropping_bytes, 1240);
 SHMQ_OFFSET(shmq_ring_shm, rows_due, 1248);
 SHMQ_OFFSET(shmq_ring_shm, tried, 1256);
+SHMQ_OFFSET(shmq_ring_shm, freed, 1264);
+SHMQ_OFFSET(shmq_ring_shm, freed_bytes, 1272);
 
 /* 64 consumer rows.
  *

@@ -24,6 +24,7 @@
  *   1536    dirty to turns        holder of the structure lock           statistics; scans (a row too few is found next time)
  *   1664    memory_full, waiters  who frees a block; who waits for one   section "blocked producers"
  *   1668    flushes               movers, add                            who finds no memory; a try more
+ *   1680    kept_block            movers, by CAS; who finds no rows left     who takes or frees a block, who makes slabs free
  *   1792    watch to volunteers   sleepers (CAS); the time of a look      who holds something, who goes to sleep; see watch.h
  *   1920    damage, rescues       any member, add                        doctor, statistics
  *   1944    disk_told, disk_refused  who tells, by CAS; a mover without room   who looks; told late, or twice (alert.h)
@@ -145,7 +146,8 @@ typedef struct shmq_segment_shm {
     shmq_a32
         flushes; /* turns that moved something to disk, of all queues: whoever finds no memory sees whether others free some */
     shmq_a64 memory_waiters; /* version 32 | threads 32; see waiters.h */
-    uint8_t memory_pad[112];
+    shmq_a64 kept_block; /* offset of the block that is kept for rows, beside what whoever frees a block reads anyway */
+    uint8_t memory_pad[104];
 
     shmq_a64 watch[2]; /* see watch.h */
     shmq_a64 watch_wake[2]; /* offset of the wake word on which the holder sleeps */
@@ -213,6 +215,7 @@ SHMQ_OFFSET(shmq_segment_shm, turns, 1560);
 SHMQ_OFFSET(shmq_segment_shm, memory_full, 1664);
 SHMQ_OFFSET(shmq_segment_shm, flushes, 1668);
 SHMQ_OFFSET(shmq_segment_shm, memory_waiters, 1672);
+SHMQ_OFFSET(shmq_segment_shm, kept_block, 1680);
 SHMQ_OFFSET(shmq_segment_shm, watch, 1792);
 SHMQ_OFFSET(shmq_segment_shm, watch_wake, 1808);
 SHMQ_OFFSET(shmq_segment_shm, watch_looked, 1824);

@@ -33,7 +33,8 @@ typedef struct shmq_upkeep_calls {
     void (*finish)(shmq_member *m, uint32_t duties, const shmq_spare_time *spare); /* shmq_upkeep_finish, duty.h */
     void (*thorough)(shmq_member *m); /* shmq_upkeep_thorough, duty.h */
     shmq_status (*relieve)(shmq_member *m, struct shmq_queue *q, bool in_turn); /* shmq_relieve, below */
-    void (*release_queues)(shmq_member *m); /* shmq_queues_release, structure.h */
+    uint64_t (*fronts_lack)(shmq_member *m); /* shmq_fronts_lack, below */
+    void (*release_unused)(shmq_member *m); /* shmq_release_unused, below */
 } shmq_upkeep_calls;
 
 extern const shmq_upkeep_calls shmq_upkeep;
@@ -42,6 +43,12 @@ extern const shmq_upkeep_calls shmq_upkeep;
  * broker's memory is used up. SHMQ_OK: some went, try again; SHMQ_EMPTY: none can; SHMQ_IN_USE: other movers are at it.
  * SHMQ_FULL_DISK, and what the disk answers. `in_turn`: the caller has the mover's lock of this queue, and has moved of it what can go. */
 shmq_status shmq_relieve(shmq_member *m, struct shmq_queue *q, bool in_turn);
+
+/* Memory that front rings want as soon as queues flow of which something could go to disk. Bodies leave it free. */
+uint64_t shmq_fronts_lack(shmq_member *m);
+
+/* Under the structure lock: the memory of deleted queues goes back, and the block that is kept for rows where none are left. */
+void shmq_release_unused(shmq_member *m);
 
 /* A process that is always busy never sleeps, and may be the only one: each 1,024th call is a round of all duties, and each call
  * one of what has its time, if there is such a time at all. */

@@ -34,6 +34,9 @@ bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_block_locatio
 }
 
 void shmq_block_hint(shmq_member *m, const shmq_block_location *location) {
+    if (shmq_is_kept(m, shmq_location_offset(m, location))) {
+        return; /* a mover finds it without one */
+    }
     shmq_or_seq(&location->slab->free[location->index / 64], UINT64_C(1) << (location->index % 64));
     /* The dropper reads the word of the class bitmap, and writes it only if the bit is missing: 64 slabs and more share
      * its cache line. A taker that clears the class bit after this look reads the free words afterwards, and finds the
@@ -57,6 +60,9 @@ void shmq_wake_for_memory(shmq_member *m) {
 
 bool shmq_block_finish(shmq_member *m, const shmq_block_location *location, uint32_t generation) {
     uint64_t state = shmq_load_seq(&location->block->state);
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&m->header->kept_block) != 0)) {
+        shmq_kept_change(m, location);
+    }
     for (;;) {
         if (shmq_state_gen(state) != generation || !shmq_state_used(state)) {
             return false; /* another process has finished it */
@@ -95,7 +101,7 @@ void shmq_block_drop(shmq_member *m, uint64_t offset, uint32_t generation, uint3
 enum taking { TAKEN, NOT_FREE, NOT_THIS_CLASS };
 
 /* The taker has cleared the hint bit of this block. The state word says whether the block is FREE. */
-static enum taking take_block(shmq_member *m, const shmq_block_location *location, shmq_block *block) {
+static enum taking take_block(shmq_member *m, const shmq_block_location *location, bool kept, shmq_block *block) {
     uint64_t state = shmq_load_seq(&location->block->state);
     if (shmq_state_used(state)) {
         uint64_t word = shmq_load_seq(&location->block->word); /* SYNC block.last */
@@ -113,8 +119,9 @@ static enum taking take_block(shmq_member *m, const shmq_block_location *locatio
         return NOT_THIS_CLASS;
     }
     uint32_t generation = shmq_state_gen(state);
-    if (state != shmq_state_word(generation, location->size_class, 0, SHMQ_BLOCK_FREE)) {
-        return NOT_FREE;
+    if (state != shmq_state_word(generation, location->size_class, 0, SHMQ_BLOCK_FREE) ||
+        (!kept && shmq_is_kept(m, shmq_location_offset(m, location)))) {
+        return NOT_FREE; /* SYNC block.kept: a block that is FREE was named before it became so */
     }
     uint64_t building = shmq_state_word(generation, location->size_class, m->row, SHMQ_BLOCK_BUILDING);
     if (!shmq_cas_seq(&location->block->state, state, building)) { /* SYNC block.free, SYNC block.owner */
@@ -128,6 +135,10 @@ static enum taking take_block(shmq_member *m, const shmq_block_location *locatio
     }
     *block = (shmq_block){shmq_location_offset(m, location), shmq_class_bytes(location->size_class), generation};
     return TAKEN;
+}
+
+bool shmq_block_take_at(shmq_member *m, const shmq_block_location *location, shmq_block *block) {
+    return take_block(m, location, true, block) == TAKEN;
 }
 
 /* The slab has changed its class, and the hint bit that the taker cleared may be the only hint at a FREE block of the
@@ -159,7 +170,7 @@ static bool take_from_slab(shmq_member *m, uint32_t size_class, uint32_t granule
             }
             index += part * 64;
             shmq_block_location location = {slab, &slab->block[index], granule, index, size_class};
-            enum taking taking = take_block(m, &location, block);
+            enum taking taking = take_block(m, &location, false, block);
             if (taking == TAKEN) {
                 return true;
             }
@@ -241,7 +252,7 @@ static bool sweep_is_due(shmq_member *m) {
 /* How many granules deleted queues and unused slabs gave back. */
 static uint64_t give_back_unused(shmq_member *m) {
     uint64_t before = shmq_granules_free(m);
-    shmq_upkeep.release_queues(m);
+    shmq_upkeep.release_unused(m);
     (void)shmq_blocks_reclaim(m);
     return shmq_granules_free(m) - before;
 }

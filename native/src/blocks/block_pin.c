@@ -50,8 +50,8 @@ static uint32_t take_view_bit(shmq_block_shm *block, uint32_t generation) {
 
 bool shmq_block_pin(shmq_member *m, uint64_t offset, uint32_t generation, uint64_t bytes, uint32_t *pin) {
     shmq_block_location location;
-    if (!shmq_block_locate(m, offset, &location)) {
-        return false;
+    if (!shmq_block_locate(m, offset, &location) || shmq_is_kept(m, offset)) {
+        return false; /* the kept block is to be free with its entry */
     }
     uint32_t at = claim_cell(m, shmq_pin_cell(offset, SHMQ_PIN_TENTATIVE, m->row_generation));
     if (at == SHMQ_PINS) {

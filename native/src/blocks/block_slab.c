@@ -112,7 +112,10 @@ uint64_t shmq_blocks_reclaim(shmq_member *m) {
         if (size_class >= SHMQ_CLASSES) {
             continue;
         }
-        if (!looks_unused(slab, size_class) || !retire_blocks(slab, size_class)) {
+        uint32_t granules = shmq_class_granules(size_class);
+        /* Asked behind the retirement: a mover names the block before it lets it become FREE. SYNC block.kept */
+        if (!looks_unused(slab, size_class) || !retire_blocks(slab, size_class) ||
+            shmq_keeps_part_of(m, granule, granules)) {
             put_back(m, slab, size_class, granule);
             continue;
         }
@@ -122,13 +125,13 @@ uint64_t shmq_blocks_reclaim(shmq_member *m) {
             shmq_store_seq(&slab->free[part], 0);
         }
         shmq_run_give(m, m->data + ((uint64_t)granule << SHMQ_GRANULE_SHIFT));
-        given_back += shmq_class_granules(size_class);
+        given_back += granules;
     }
     return given_back;
 }
 
 bool shmq_memory_regain(shmq_member *m) {
     uint64_t before = shmq_memory_left(m);
-    shmq_upkeep.release_queues(m);
+    shmq_upkeep.release_unused(m);
     return shmq_blocks_reclaim(m) != 0 || shmq_memory_left(m) > before;
 }

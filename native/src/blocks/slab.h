@@ -85,6 +85,13 @@ bool shmq_block_release(shmq_member *m, const shmq_block_location *location, uin
  * state. */
 bool shmq_block_finish(shmq_member *m, const shmq_block_location *location, uint32_t generation);
 
+/* Takes this block, if it is FREE, for this process. */
+bool shmq_block_take_at(shmq_member *m, const shmq_block_location *location, shmq_block *block);
+/* The block that is kept for rows (block_kept.c). Does this offset name it? Does it lie in these granules? */
+bool shmq_is_kept(const shmq_member *m, uint64_t offset);
+bool shmq_keeps_part_of(const shmq_member *m, uint32_t granule, uint32_t granules);
+void shmq_kept_change(shmq_member *m, const shmq_block_location *freed);
+
 /* Pin cell: block offset / 64 in bits 0 to 39, view bit + 1 in bits 40 to 47, the low half of the row's generation
  * above. The generation is for a late reaper: without it the reaper could find the same view of the row's next owner in
  * the same cell, and would end it. */

@@ -28,3 +28,26 @@ uint64_t shmq_disk_room(shmq_member *m) {
     uint64_t used = shmq_disk_used(m);
     return used < m->disk ? m->disk - used : 0;
 }
+
+shmq_status shmq_disk_claim(shmq_mover *t, uint64_t bytes) {
+    const shmq_member *m = t->q->m;
+    shmq_store_seq(&t->front->shm->flushing_bytes, bytes);
+    /* Each mover says what it writes, then adds up what all say: of two the later one sees both. */
+    bool exceeds = bytes != 0 && m->disk != SHMQ_DISK_SHARE && shmq_disk_used(t->q->m) > m->disk;
+    return exceeds ? SHMQ_FULL_DISK : SHMQ_OK;
+}
+
+void shmq_disk_settle(shmq_mover *t) {
+    shmq_ring_shm *ring = t->back->shm;
+    shmq_ordinal left = {.count = 0};
+    shmq_status status = t->backing->settle != NULL
+                             ? t->backing->settle(t->backing->context, shmq_load_relaxed(&ring->low), &left)
+                             : SHMQ_OK;
+    uint64_t pulled = shmq_load_relaxed(&ring->pulled), bytes = shmq_load_relaxed(&ring->pulled_bytes);
+    if (SHMQ_UNLIKELY(status != SHMQ_OK && status != SHMQ_EMPTY)) {
+        shmq_trail_clear(); /* a later call does it: until then too much is counted, not too little */
+    } else if (status == SHMQ_OK) {
+        shmq_store_seq(&ring->freed, pulled > left.count ? pulled - left.count : 0);
+        shmq_store_seq(&ring->freed_bytes, bytes > left.bytes ? bytes - left.bytes : 0);
+    }
+}

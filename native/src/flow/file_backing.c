@@ -8,6 +8,7 @@
  * before a flush the mover deletes what lies at or above its first place. No file outlives the segment, so none is
  * synchronised. */
 #include "flow/file_backing.h"
+#include "flow/known_files.h"
 #include "flow/row_file.h"
 #include "flow/rows_base.h"
 #include "flow/rows_directory.h"
@@ -31,8 +32,7 @@ typedef struct file_backing {
     char place[128]; /* segment, queue and level: encrypted rows are bound to it */
     shmq_row_file loaded; /* the file that was read last */
     uint64_t erased;      /* the level's number of erased rows at that time */
-    uint64_t *firsts;     /* of the known files */
-    uint64_t known, room;
+    shmq_known_files files;
     struct stat broker; /* the broker's directory: its group and mode are those of all files */
     bool swept; /* directories of earlier queues of this index are deleted */
 } file_backing;
@@ -166,17 +166,10 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     return status;
 }
 
-static int by_number(const void *a, const void *b) {
-    uint64_t x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return x < y ? -1 : x > y;
-}
-
 /* Lists all files by their first places, in order. */
 static shmq_status list_files(file_backing *b) {
     DIR *directory;
-    b->known = 0;
+    b->files.count = 0;
     shmq_status status = open_directory(b, &directory);
     if (status != SHMQ_OK) {
         return status == SHMQ_NOT_FOUND ? SHMQ_OK : status;
@@ -186,62 +179,40 @@ static shmq_status list_files(file_backing *b) {
         if (!shmq_rows_file_place(e->d_name, &place)) {
             continue;
         }
-        if (b->known == b->room) {
-            uint64_t room = b->room != 0 ? 2 * b->room : 64;
-            uint64_t *firsts = realloc(b->firsts, room * sizeof *firsts);
-            if (firsts == NULL) {
-                closedir(directory);
-                return shmq_fail_errno("no memory to read messages from disk");
-            }
-            b->firsts = firsts;
-            b->room = room;
+        if (!shmq_known_add(&b->files, place)) {
+            closedir(directory);
+            return shmq_fail_errno("no memory to read messages from disk");
         }
-        b->firsts[b->known++] = place;
     }
     closedir(directory);
-    if (b->known > 1) {
-        qsort(b->firsts, b->known, sizeof *b->firsts, by_number);
-    }
+    shmq_known_sort(&b->files);
     return SHMQ_OK;
 }
 
-/* Chooses among the known files: the last one that begins at or below `from`; with `above`, or without such a file, the
- * first one that begins at or above `from`. */
-static bool choose_file(const file_backing *b, uint64_t from, uint64_t below, bool above, uint64_t *first) {
-    uint64_t i = 0;
-    while (i < b->known && b->firsts[i] < from) {
-        i++;
-    }
-    bool begins_there = i < b->known && b->firsts[i] == from;
-    i -= i > 0 && !above && !begins_there;
-    *first = i < b->known ? b->firsts[i] : 0;
-    return i < b->known && *first < below;
-}
-
-static void delete_file(const file_backing *b, uint64_t first) {
+static bool delete_file(const file_backing *b, uint64_t first) {
     char path[PATH_MAX + 20];
     snprintf(path, sizeof path, "%s/%016llx", b->path, (unsigned long long)first);
-    (void)unlinkat(shmq_rows_base(b->m), path, 0);
+    return remove_at(shmq_rows_base(b->m), path);
 }
 
 /* Deletes files that hold places below `low` only: the next file begins at or below `low`. */
-static void forget_before(file_backing *b, uint64_t low) {
-    uint64_t gone = 0;
-    while (gone + 1 < b->known && b->firsts[gone + 1] <= low) {
-        delete_file(b, b->firsts[gone++]);
+static bool forget_before(file_backing *b, uint64_t low) {
+    bool done = true;
+    while (b->files.count > 1 && b->files.firsts[1] <= low) {
+        done &= delete_file(b, shmq_known_drop_first(&b->files));
     }
-    memmove(b->firsts, b->firsts + gone, (b->known - gone) * sizeof *b->firsts);
-    b->known -= gone;
+    return done;
 }
 
 /* SHMQ_EMPTY: no file begins below `below`. Other processes write files, too: the directory is read again unless a
  * known file answers. */
 static shmq_status find_file(file_backing *b, uint64_t from, uint64_t below, bool above, uint64_t *first) {
-    if (b->known > 1 && choose_file(b, from, below, above, first) && *first != b->firsts[b->known - 1]) {
+    if (b->files.count > 1 && shmq_known_choose(&b->files, from, below, above, first) &&
+        *first != b->files.firsts[b->files.count - 1]) {
         return SHMQ_OK;
     }
     SHMQ_TRY(list_files(b));
-    return choose_file(b, from, below, above, first) ? SHMQ_OK : SHMQ_EMPTY;
+    return shmq_known_choose(&b->files, from, below, above, first) ? SHMQ_OK : SHMQ_EMPTY;
 }
 
 /* From here on no file is loaded. */
@@ -299,8 +270,8 @@ static void look_at_marks(file_backing *b, uint64_t erased) {
     }
 }
 
-static shmq_status read_rows(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below,
-                             uint64_t bytes, shmq_row *rows, uint32_t *count) {
+static shmq_status read_rows(void *context, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes,
+                             shmq_row *rows, uint32_t *count) {
     file_backing *b = context;
     uint32_t most = *count;
     bool above = false;
@@ -315,10 +286,9 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t erased, uint6
                 break;
             }
             SHMQ_TRY(status);
-            forget_before(b, low);
             status = load(b, first);
             if (status == SHMQ_NOT_FOUND) {
-                b->known = 0; /* the known files are out of date */
+                b->files.count = 0; /* the known files are out of date */
                 continue;
             }
             if (status == SHMQ_CORRUPT) { /* treated as missing: the next row says how many were lost before it */
@@ -360,8 +330,7 @@ static shmq_status lives_in(const file_backing *b, uint64_t first, uint64_t from
     return senseless ? SHMQ_CORRUPT : status;
 }
 
-static shmq_status list_lives(void *context, uint64_t low, uint64_t from, uint64_t below, shmq_row_life *lives,
-                              uint32_t *count) {
+static shmq_status list_lives(void *context, uint64_t from, uint64_t below, shmq_row_life *lives, uint32_t *count) {
     file_backing *b = context;
     const uint32_t most = *count;
     bool above = false;
@@ -372,11 +341,10 @@ static shmq_status list_lives(void *context, uint64_t low, uint64_t from, uint64
             break;
         }
         SHMQ_TRY(status);
-        forget_before(b, low);
         *count = most;
         status = lives_in(b, first, from, below, lives, count, &last);
         if (status == SHMQ_NOT_FOUND) {
-            b->known = 0;
+            b->files.count = 0;
             continue;
         }
         if ((status != SHMQ_OK && status != SHMQ_CORRUPT) || (status == SHMQ_OK && *count != 0)) {
@@ -395,7 +363,7 @@ static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
     file_backing *b = context;
     shmq_row row;
     uint32_t count = 1;
-    SHMQ_TRY(read_rows(b, 0, erased, place, place + 1, 0, &row, &count));
+    SHMQ_TRY(read_rows(b, erased, place, place + 1, 0, &row, &count));
     if (count == 0 || row.bytes == NULL) {
         return SHMQ_OK;
     }
@@ -408,10 +376,43 @@ static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
     return status;
 }
 
+/* The file that was read last has no row any more, or some files before it have none. */
+static shmq_status settle_rows(void *context, uint64_t low, shmq_ordinal *left) {
+    file_backing *b = context;
+    static _Thread_local shmq_row_life lives[SHMQ_TURN_ENTRIES];
+    uint32_t count = SHMQ_TURN_ENTRIES;
+    uint64_t first, last;
+    bool loaded = b->loaded.first <= b->loaded.last;
+    if (loaded && b->loaded.first <= low && low <= b->loaded.last &&
+        (b->files.count == 0 || b->files.firsts[0] >= b->loaded.first)) {
+        return SHMQ_EMPTY;
+    }
+    if (!loaded || b->files.count < 2 || b->files.firsts[0] != b->loaded.first) { /* else what is known will do */
+        SHMQ_TRY(list_files(b));
+    }
+    bool done = forget_before(b, low);
+    if (loaded && b->loaded.last < low && b->files.count != 0 && b->files.firsts[0] == b->loaded.first) {
+        done &= delete_file(b, shmq_known_drop_first(&b->files));
+        forget(b);
+    }
+    if (!done) {
+        return failed(b, "delete a file of");
+    }
+    if (!shmq_known_choose(&b->files, low, low, false, &first)) {
+        return SHMQ_OK;
+    }
+    SHMQ_TRY(lives_in(b, first, 0, low, lives, &count, &last));
+    for (uint32_t i = 0; i < count; i++) {
+        left->count++;
+        left->bytes += shmq_row_weight(lives[i].length);
+    }
+    return SHMQ_OK;
+}
+
 static shmq_status clear_rows(void *context) {
     file_backing *b = context;
     forget(b);
-    b->known = 0;
+    b->files.count = 0;
     return delete_files(b, 0, 0);
 }
 
@@ -445,6 +446,7 @@ shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backi
                                   .read = read_rows,
                                   .list = list_lives,
                                   .erase = erase_row,
+                                  .settle = settle_rows,
                                   .clear = clear_rows};
     }
     *backing = &b->calls;
@@ -455,7 +457,7 @@ void shmq_file_backing_free(shmq_queue *q) {
     file_backing *all = q->backing;
     for (uint32_t depth = 0; all != NULL && depth < q->levels; depth++) {
         free(all[depth].loaded.bytes);
-        free(all[depth].firsts);
+        free(all[depth].files.firsts);
     }
     free(all);
     q->backing = NULL;

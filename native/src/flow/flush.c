@@ -116,6 +116,8 @@ void shmq_moved_free(shmq_ring *back, uint64_t place) {
         }
         uint64_t body = shmq_read_once(&slot->body);
         if (body != 0) {
+            shmq_block_keep(back->queue->m, shmq_body_offset(body), shmq_read_once(&slot->body_gen),
+                            shmq_body_bit(body));
             shmq_block_drop(back->queue->m, shmq_body_offset(body), shmq_read_once(&slot->body_gen),
                             shmq_body_bit(body));
         }
@@ -164,6 +166,7 @@ static shmq_status write_rows(shmq_mover *t, const batch *b) {
     shmq_status status = t->backing->write(t->backing->context, sweeps, low, b->from, b->rows, b->count);
     if (SHMQ_UNLIKELY(sweeps) && status == SHMQ_OK) {
         shmq_store_seq(unswept, shmq_load_relaxed(unswept) & ~bit);
+        shmq_disk_settle(t);
     }
     return status;
 }
@@ -190,12 +193,16 @@ shmq_status shmq_flush(shmq_mover *t) {
     b.last =
         (shmq_ordinal){.count = shmq_load_relaxed(&ring->flushed), .bytes = shmq_load_relaxed(&ring->flushed_bytes)};
     t->used = 0;
+    uint64_t left =
+        shmq_load_relaxed(&t->front->shm->flushing_bytes); /* by a dead mover: it goes before any is written */
     uint64_t room = shmq_disk_room(t->q->m);
+    room = room < UINT64_MAX - left ? room + left : room;
     if (SHMQ_UNLIKELY(room == 0)) {
         return refused(t, shmq_load_seq(&ring->tail) > b.from ? SHMQ_FULL_DISK : SHMQ_EMPTY);
     }
     shmq_status status = collect(t, &b, room);
     status = status == SHMQ_OK && size_of(t, b.count) > room ? SHMQ_FULL_DISK : status;
+    status = status == SHMQ_OK ? shmq_disk_claim(t, size_of(t, b.count)) : status;
     if (status == SHMQ_OK && b.end == b.from) {
         return SHMQ_EMPTY;
     }
@@ -207,6 +214,7 @@ shmq_status shmq_flush(shmq_mover *t) {
     }
     if (status != SHMQ_OK) {
         shmq_flow_recover(t->back, t->front); /* makes all entries of the flush available again */
+        (void)shmq_disk_claim(t, 0);
         return refused(t, status);
     }
     if (b.life_end != SHMQ_NEVER) {
@@ -217,6 +225,7 @@ shmq_status shmq_flush(shmq_mover *t) {
     shmq_store_seq(&ring->flow, shmq_flow_word(b.end, true)); /* the decision: from here on the rows are the entries */
     shmq_store_seq(&ring->flushed, b.last.count);
     shmq_store_seq(&ring->flushed_bytes, b.last.bytes);
+    (void)shmq_disk_claim(t, 0);
     for (uint32_t i = 0; i < b.count; i++) {
         shmq_moved_free(t->back, b.rows[i].place);
     }

@@ -54,9 +54,10 @@ uint64_t shmq_flow_size(const shmq_queue *q) {
     uint64_t bytes = 0;
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         const shmq_ring_shm *ring = shmq_level_ring(q, depth);
-        uint64_t pulled = peek_at(&ring->pulled), pulled_bytes = peek_at(&ring->pulled_bytes);
-        bytes += shmq_rows_size(q->m, less(peek_at(&ring->flushed), pulled),
-                                less(peek_at(&ring->flushed_bytes), pulled_bytes));
+        uint64_t freed = peek_at(&ring->freed), freed_bytes = peek_at(&ring->freed_bytes);
+        bytes += shmq_rows_size(q->m, less(peek_at(&ring->flushed), freed),
+                                less(peek_at(&ring->flushed_bytes), freed_bytes));
+        bytes += peek_at(&shmq_level_ring(q, q->levels + depth)->flushing_bytes);
     }
     return bytes;
 }
@@ -261,6 +262,15 @@ static uint64_t end_of_share(const shmq_ring *back, uint64_t head, uint64_t end)
     return p;
 }
 
+/* A front ring has its memory before there are rows, so that each of them can come back whatever has all other memory,
+ * and no taker waits for the structure lock. Bodies leave that memory free (kept_for_rings), but for many queues of a
+ * small broker. Then a flush has to free it, which needs as much room on disk as the broker has memory. */
+static shmq_status need_front(shmq_mover *t) {
+    SHMQ_TRY(shmq_cold_need(t->front));
+    return shmq_load_relaxed(&t->front->shm->laid) <= t->front->mask ? shmq_ring_lay(t->front, t->front->mask)
+                                                                     : SHMQ_OK;
+}
+
 /* From here on the level flows. Entries below `from` stay in memory, and takers take them from there: half of what is
  * there, but no more than the queue's share. When the ring is full they are so few that the tail, which is carried over
  * them, finds free slots behind: shmq_carry looks no further than half of a ring. */
@@ -269,13 +279,9 @@ static shmq_status enter(shmq_mover *t, bool ring_full) {
     uint64_t tail = shmq_load_seq(&ring->tail), place = shmq_flow_place(shmq_load_seq(&ring->flow));
     uint64_t head = shmq_head_position(t->back, shmq_load_seq(&ring->head));
     uint64_t half = shmq_slot_count(t->back) / 2, from = head < tail ? head + (tail - head) / 2 : tail;
-    shmq_status status = shmq_cold_need(t->front);
-    if (status != SHMQ_OK && !shmq_is_short(status)) { /* a flush frees memory, which the first pull needs */
-        return status;
-    }
-    if (shmq_load_relaxed(&t->front->shm->laid) <= t->front->mask) {
-        (void)shmq_ring_lay(t->front,
-                            t->front->mask); /* so that no taker waits for the structure lock; else a pull lays it */
+    shmq_status status = need_front(t);
+    if (status != SHMQ_OK && (!shmq_is_short(status) || shmq_disk_room(t->q->m) < t->q->m->memory)) {
+        return shmq_is_short(status) ? SHMQ_EMPTY : status;
     }
     from = ring_full && tail >= half && tail - half < from ? tail - half : from;
     from = from < tail ? end_of_share(t->back, head, from) : from;
@@ -293,8 +299,9 @@ static bool flows(const shmq_ring *back) { return shmq_flow_is_on(shmq_load_seq(
 /* For the turn's level. */
 static shmq_status make_room(shmq_mover *t, bool ring_full) {
     shmq_status status = flows(t->back) ? SHMQ_OK : enter(t, ring_full);
-    if (status == SHMQ_OK && (status = shmq_flush(t)) == SHMQ_OK && shmq_load_relaxed(&t->front->shm->cold) == 0) {
-        (void)shmq_cold_need(t->front);
+    if (status == SHMQ_OK && (status = shmq_flush(t)) == SHMQ_OK && SHMQ_UNLIKELY(shmq_front_lacks(t->front) != 0)) {
+        (void)need_front(t);
+        shmq_trail_clear(); /* a later flush tries it again */
     }
     return status;
 }
@@ -362,6 +369,10 @@ shmq_status shmq_flow_bring(shmq_ring *back) {
         (shmq_make_way(&t) == SHMQ_OK || shmq_upkeep.relieve(t.q->m, t.q, true) == SHMQ_OK)) {
         status = shmq_pull(&t);
     }
+    if (SHMQ_UNLIKELY(shmq_is_short(status))) { /* memory and disk are full */
+        t.has_kept = true;
+        status = shmq_pull(&t);
+    }
     shmq_turn_end(&t);
     return shmq_is_short(status) ? SHMQ_FULL_MEMORY : status;
 }
@@ -426,6 +437,13 @@ void shmq_flow_remove(shmq_queue *q) {
     shmq_mover t;
     if (shmq_may_flow(q) && shmq_has_flowed(q) && begin_anyhow(&t, &q->first) == SHMQ_OK) {
         shmq_file_backing_remove(q);
+        for (uint32_t depth = 0; depth < q->levels; depth++) { /* what was there counts no more, from here on */
+            (void)shmq_rows_end(shmq_level(q, depth));
+            if (turn_to(&t, shmq_level(q, depth)) == SHMQ_OK) {
+                shmq_disk_settle(&t);
+                (void)shmq_disk_claim(&t, 0);
+            }
+        }
         shmq_turn_end(&t);
     }
 }

@@ -27,6 +27,14 @@ uint64_t shmq_front_tail(shmq_ring *front) {
     return t;
 }
 
+uint64_t shmq_front_lacks(const shmq_ring *front) {
+    uint64_t laid = shmq_slots_laid(front), slots = shmq_slot_count(front);
+    uint64_t granules =
+        shmq_granules_of((slots - laid) * front->slot_size) + (laid < slots ? 1 : 0); /* it may begin within one */
+    granules += shmq_load_relaxed((shmq_a64 *)(uintptr_t)&front->shm->cold) == 0 ? shmq_cold_granules(front->shift) : 0;
+    return granules << SHMQ_GRANULE_SHIFT;
+}
+
 /* How many slots from the tail on can be filled in one turn: at most half of the ring, so the slot before the tail
  * stays. */
 shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
@@ -112,8 +120,8 @@ void shmq_pulled_say(shmq_ring *back, const shmq_ordinal *as) {
 
 shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                            uint32_t *count) {
-    return t->backing->read(t->backing->context, shmq_load_relaxed(&t->back->shm->low),
-                            shmq_load_relaxed(&t->front->shm->flushed), from, below, bytes, rows, count);
+    return t->backing->read(t->backing->context, shmq_load_relaxed(&t->front->shm->flushed), from, below, bytes, rows,
+                            count);
 }
 
 /* After the decision the words follow it. Repeatable: the next mover does it again after a death. */
@@ -282,6 +290,7 @@ shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped) {
     }
     const shmq_ordinal gone = drop(t->back, below, &last);
     shmq_rows_gone(t->q, gone.count, gone.bytes);
+    shmq_disk_settle(t);
     *dropped = gone.count;
     return SHMQ_OK;
 }
@@ -298,6 +307,7 @@ void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t co
     }
     const shmq_ordinal gone = drop(t->back, lives[count - 1].place + 1, &last);
     shmq_rows_gone(t->q, gone.count, gone.bytes);
+    shmq_disk_settle(t);
 }
 
 /* The level's flow ends: the back ring is all of it again. Rows that should still be there are lost. */
@@ -306,7 +316,10 @@ static shmq_status leave(shmq_mover *t, uint64_t place) {
     shmq_ordinal rows = shmq_rows_end(t->back);
     shmq_store_seq(&ring->low, place);
     shmq_store_seq(&ring->flow, shmq_flow_word(place, false));
-    (void)t->backing->clear(t->backing->context); /* garbage by now: a failure does no harm */
+    if (t->backing->clear(t->backing->context) == SHMQ_OK) { /* garbage by now: a failure does no harm */
+        shmq_disk_settle(t);
+        (void)shmq_disk_claim(t, 0);
+    }
     shmq_alerts_hurry(t->q->m);
     return SHMQ_UNLIKELY(rows.count != 0) ? tell_lost(t, rows.count, rows.bytes) : SHMQ_OK;
 }
@@ -394,8 +407,12 @@ shmq_status shmq_pull(shmq_mover *t) {
     if (SHMQ_UNLIKELY(status == SHMQ_NOT_FOUND)) {
         return lose_before(t, &rows[0], &first);
     }
+    if (SHMQ_UNLIKELY(status == SHMQ_CORRUPT)) {
+        return lose_damaged(t, &rows[0]);
+    }
     if (status == SHMQ_OK) {
+        shmq_disk_settle(t);
         shmq_rows_end_flow(t);
     }
-    return status == SHMQ_CORRUPT ? lose_damaged(t, &rows[0]) : status;
+    return status;
 }

@@ -156,7 +156,12 @@ static shmq_status place_bytes(shmq_mover *t, const row_head *head, const unsign
     block->offset = 0;
     if ((uint64_t)head->head_len + head->body_len > t->front->inline_bytes) {
         uint64_t start = shmq_body_start(head->head_len);
-        SHMQ_TRY(shmq_block_take(t->q->m, start + head->body_len, block));
+        shmq_status status = shmq_block_take(t->q->m, start + head->body_len, block);
+        if (shmq_is_short(status) && t->has_kept && shmq_block_take_kept(t->q->m, start + head->body_len, block)) {
+            status = SHMQ_OK;
+            t->has_kept = false;
+        }
+        SHMQ_TRY(status);
         headers = shmq_at(t->q->m, block->offset);
         body = headers + start;
     }

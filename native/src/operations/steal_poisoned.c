@@ -59,7 +59,7 @@ static bool drop_gone(shmq_mover *t) {
     uint64_t flow = shmq_load_seq(&t->back->shm->flow), low = shmq_load_relaxed(&t->back->shm->low);
     uint32_t count = SHMQ_TURN_ENTRIES, gone = 0;
     if (t->unmarked || !shmq_flow_is_on(flow) || low >= shmq_flow_place(flow) ||
-        t->backing->list(t->backing->context, low, low, shmq_flow_place(flow), lives, &count) != SHMQ_OK) {
+        t->backing->list(t->backing->context, low, shmq_flow_place(flow), lives, &count) != SHMQ_OK) {
         return false;
     }
     while (gone < count && lives[gone].gone) {

@@ -104,6 +104,7 @@ static const uint64_t identity[] = {
     offsetof(shmq_segment_shm, dirty),
     offsetof(shmq_segment_shm, memory_full),
     offsetof(shmq_segment_shm, flushes),
+    offsetof(shmq_segment_shm, kept_block),
     offsetof(shmq_segment_shm, watch),
     offsetof(shmq_segment_shm, watch_wake),
     offsetof(shmq_segment_shm, watch_looked),

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shmq/upkeep.h"
 #include "shmq/wait_time.h"
 
 #define DIRTY (UINT64_C(1) << 63)
@@ -125,13 +126,14 @@ static bool shm_left(const shmq_member *m, uint64_t *left, uint64_t *size) {
     return true;
 }
 
-static shmq_status no_space(const shmq_member *m, uint64_t bytes) {
+static shmq_status no_space(const shmq_member *m, uint64_t bytes, uint64_t kept) {
     uint64_t left = 0, size = 0;
     (void)shm_left(m, &left, &size);
     return shmq_fail(SHMQ_NO_SPACE,
-                     "/dev/shm is full\n%llu bytes needed, %llu of %llu left\n"
+                     "/dev/shm is full\n%llu bytes needed, %llu of %llu left, %llu of them kept for slots\n"
                      "remove what is not used there, or enlarge it (in Docker --shm-size)",
-                     (unsigned long long)bytes, (unsigned long long)left, (unsigned long long)size);
+                     (unsigned long long)bytes, (unsigned long long)left, (unsigned long long)size,
+                     (unsigned long long)kept);
 }
 
 shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes) {
@@ -146,7 +148,7 @@ shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes) {
         number = posix_fallocate(m->map_fd, (off_t)offset, (off_t)bytes);
     } while (number == EINTR);
     if (number == ENOSPC) {
-        return no_space(m, bytes);
+        return no_space(m, bytes, 0);
     }
     if (number != 0) {
         errno = number;
@@ -290,61 +292,67 @@ uint32_t shmq_granules_kept(const shmq_member *m) {
     return share < 16 ? (uint32_t)share : 16;
 }
 
-/* How much memory bodies leave to the slots of queues that exist: a sixteenth of the memory, less what those slots have
- * already. */
-static uint64_t kept_for_rings(const shmq_member *m) {
-    uint64_t share = m->memory / SHMQ_RING_SHARE, have = 0;
+/* How many granules bodies leave to the slots of queues: a part of `all`, the broker's memory, or of /dev/shm where
+ * that is smaller. */
+static uint64_t kept_at_most(uint64_t all) {
+    return (all / SHMQ_RING_SHARE + all / SHMQ_FRONTS_SHARE) >> SHMQ_GRANULE_SHIFT;
+}
+
+/* A sixteenth, less what slots have already; and, of a quarter, what front rings want as soon as their queues flow. */
+static uint64_t kept_for_rings(shmq_member *m, uint64_t all) {
+    uint64_t share = all / SHMQ_RING_SHARE, most = all / SHMQ_FRONTS_SHARE, have = 0;
     uint32_t kind = SHMQ_GRANULE_FREE;
     for (uint32_t i = 0; i < m->granule_count && have < share; i++) {
         uint64_t word = granule(m, i);
         kind = shmq_granule_kind(word) == SHMQ_GRANULE_INSIDE ? kind : shmq_granule_kind(word);
         have += kind == SHMQ_GRANULE_RING ? shmq_granule_reserved(word) : 0;
     }
-    return have < share ? share - have : 0;
+    uint64_t fronts = shmq_upkeep.fronts_lack(m), slots = have < share ? share - have : 0;
+    return (slots + (fronts < most ? fronts : most) + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT;
 }
 
-/* How many granules without memory a run of this kind may reserve. */
-static uint64_t may_reserve(const shmq_member *m, uint32_t granules, uint32_t kind) {
-    uint64_t left = shmq_memory_left(m), kept = 0;
-    uint64_t pages = (uint64_t)shmq_granules_kept(m) << SHMQ_GRANULE_SHIFT;
-    bool scarce = left < ((uint64_t)granules << SHMQ_GRANULE_SHIFT) + pages + m->memory / SHMQ_RING_SHARE;
-    if (kind == SHMQ_GRANULE_SLAB && scarce) {
-        kept = pages + kept_for_rings(m);
-    }
-    return left > kept ? (left - kept) >> SHMQ_GRANULE_SHIFT : 0;
+/* How many granules a run of this kind leaves free. */
+static uint64_t kept_from(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t free) {
+    uint64_t pages = shmq_granules_kept(m);
+    bool scarce = kind == SHMQ_GRANULE_SLAB && free <= granules + pages + kept_at_most(m->memory);
+    return pages + (scarce ? kept_for_rings(m, m->memory) : 0);
 }
 
-/* Lowers *most to what bodies may have of /dev/shm, which may be smaller than the memory, or used by others; true: that
- * is less. The space that bodies leave there is no promise to slots. Without it a queue whose bodies have used all of
- * /dev/shm could not go on when it is empty again. */
-static bool is_shm_short(const shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *most) {
-    uint64_t left, size, bytes = (uint64_t)granules << SHMQ_GRANULE_SHIFT;
-    if (kind != SHMQ_GRANULE_SLAB || !shm_left(m, &left, &size) || left >= bytes + m->memory / SHMQ_RING_SHARE) {
-        return false;
+/* Lowers *most to what bodies may have of /dev/shm, which may be smaller than the memory, or used by others. Answers how
+ * many granules they leave to slots for that; 0: the limit is another one. The space that bodies leave there is no promise to
+ * slots. Without it a queue whose bodies have used all of /dev/shm could not go on when it is empty again. */
+static uint64_t kept_of_shm(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *most) {
+    uint64_t left, size;
+    if (kind != SHMQ_GRANULE_SLAB || !shm_left(m, &left, &size)) {
+        return 0;
     }
-    uint64_t kept = kept_for_rings(m), usable = left > kept ? (left - kept) >> SHMQ_GRANULE_SHIFT : 0;
+    uint64_t all = size < m->memory ? size : m->memory, there = left >> SHMQ_GRANULE_SHIFT;
+    if (there >= granules + kept_at_most(all)) {
+        return 0;
+    }
+    uint64_t kept = kept_for_rings(m, all), usable = there > kept ? there - kept : 0;
     bool fewer = usable < *most;
     *most = fewer ? usable : *most;
-    return fewer;
+    return fewer ? kept : 0;
 }
 
 shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *offset) {
     SHMQ_ASSERT(m->structure_locked && (kind == SHMQ_GRANULE_RING || kind == SHMQ_GRANULE_SLAB));
     uint32_t first;
-    if (granules <= m->granule_count && shmq_granules_free(m) < (uint64_t)granules + shmq_granules_kept(m)) {
-        return shmq_fail(
-            SHMQ_FULL_MEMORY,
-            "the broker's memory is used up\n%u granules of 64 KiB needed, %llu of %u are free, %u of them "
-            "kept for processes and consumers\n"
-            "take messages out, drop views of them, or make the broker with more memory",
-            granules, (unsigned long long)shmq_granules_free(m), m->granule_count, shmq_granules_kept(m));
+    uint64_t free = shmq_granules_free(m), kept = kept_from(m, granules, kind, free);
+    if (granules <= m->granule_count && free < granules + kept) {
+        return shmq_fail(SHMQ_FULL_MEMORY,
+                         "the broker's memory is used up\n%u granules of 64 KiB needed, %llu of %u are free, %llu of "
+                         "them kept for processes, consumers and slots\n"
+                         "take messages out, drop views of them, or make the broker with more memory",
+                         granules, (unsigned long long)free, m->granule_count, (unsigned long long)kept);
     }
     bool ring = kind == SHMQ_GRANULE_RING;
-    uint64_t most = may_reserve(m, granules, kind);
-    bool is_short = is_shm_short(m, granules, kind, &most);
+    uint64_t most = shmq_memory_left(m) >> SHMQ_GRANULE_SHIFT;
+    uint64_t of_shm = kept_of_shm(m, granules, kind, &most);
     shmq_status status = take_free(m, granules, ring ? LOWEST : NEXT, ring, most, &first);
-    if (status == SHMQ_FULL_MEMORY && is_short) {
-        return no_space(m, (uint64_t)granules << SHMQ_GRANULE_SHIFT);
+    if (status == SHMQ_FULL_MEMORY && of_shm != 0) {
+        return no_space(m, (uint64_t)granules << SHMQ_GRANULE_SHIFT, of_shm << SHMQ_GRANULE_SHIFT);
     }
     SHMQ_TRY(status);
     for (uint32_t i = 1; i < granules; i++) {

@@ -1,7 +1,9 @@
 /* When the broker's memory is used up, a process moves messages of queues to disk until some is free. */
+#include "shmq/block.h"
 #include "shmq/flow.h"
 #include "shmq/handle.h"
 #include "shmq/level.h"
+#include "shmq/structure.h"
 #include "shmq/upkeep.h"
 
 #define QUEUES_TRIED 4 /* those with most in memory: the next call for memory tries others */
@@ -66,4 +68,43 @@ shmq_status shmq_relieve(shmq_member *m, shmq_queue *q, bool in_turn) {
         shmq_trail_clear(); /* of a queue that could not be bound: for the caller nothing has failed */
     }
     return status == SHMQ_EMPTY && in_use ? SHMQ_IN_USE : status;
+}
+
+uint64_t shmq_fronts_lack(shmq_member *m) {
+    uint64_t bytes = 0;
+    uint32_t high = m->backing_of != NULL ? shmq_queue_high(m) : 0;
+    for (uint32_t index = 0; index < high; index++) {
+        shmq_queue view;
+        if (depth_in_memory(m, index) < 2 || shmq_queue_look(m, index, &view) != NULL) {
+            continue;
+        }
+        shmq_ring back, front;
+        for (uint32_t depth = 0; depth < view.levels && shmq_level_look(&view, depth, &back) == NULL &&
+                                 shmq_level_look(&view, view.levels + depth, &front) == NULL;
+             depth++) {
+            bytes += shmq_could_go(&back) > 1 ? shmq_front_lacks(&front) : 0;
+        }
+    }
+    return bytes;
+}
+
+static bool any_rows(shmq_member *m) {
+    uint32_t high = shmq_queue_high(m);
+    for (uint32_t index = 0; index < high; index++) {
+        shmq_queue view;
+        if (shmq_entry_state(shmq_load_acquire(&m->directory[index].word)) !=
+                SHMQ_ENTRY_FREE && /* SYNC directory.entry */
+            shmq_queue_look(m, index, &view) == NULL &&
+            shmq_flow_rows(&view) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void shmq_release_unused(shmq_member *m) {
+    shmq_queues_release(m);
+    if (shmq_kept_doubt(m) && !any_rows(m)) { /* SYNC block.kept: a mover shows its row, then takes the doubt away */
+        (void)shmq_kept_end(m);
+    }
 }

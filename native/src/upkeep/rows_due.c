@@ -127,7 +127,7 @@ static shmq_status look_at_some(piece *x) {
     if (!shmq_flow_is_on(flow) || x->p->next >= shmq_flow_place(flow)) {
         return SHMQ_NOT_FOUND;
     }
-    SHMQ_TRY(t->backing->list(t->backing->context, low, x->p->next, shmq_flow_place(flow), lives, &count));
+    SHMQ_TRY(t->backing->list(t->backing->context, x->p->next, shmq_flow_place(flow), lives, &count));
     if (count == 0) {
         return SHMQ_NOT_FOUND;
     }

@@ -11,5 +11,6 @@ const shmq_upkeep_calls shmq_upkeep = {
     .finish = shmq_upkeep_finish,
     .thorough = shmq_upkeep_thorough,
     .relieve = shmq_relieve,
-    .release_queues = shmq_queues_release,
+    .fronts_lack = shmq_fronts_lack,
+    .release_unused = shmq_release_unused,
 };
