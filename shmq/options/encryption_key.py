@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 __all__ = ["KEY_BYTES", "EncryptionKey", "check_encryption_key"]
@@ -41,12 +42,11 @@ class EncryptionKey:
         return f"<EncryptionKey{f' of {self.path}' if self.path else ''}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.path is not None:
-            return EncryptionKey, (None, self.path)
         starting = sys.modules.get("multiprocessing.context")
         if starting is not None and starting.get_spawning_popen() is not None:
-            return EncryptionKey, (self.value,)
-        return _left_behind, ()
+            with suppress(OSError, ValueError):  # a file that was never read, and is not there any more
+                return EncryptionKey, (self.value, self.path)  # the file may hold another key by now
+        return (_left_behind, ()) if self.path is None else (EncryptionKey, (None, self.path))
 
 
 def _left_behind() -> None:

@@ -232,6 +232,28 @@ def test_a_child_of_multiprocessing_gets_the_key_with_its_queue(broker_dir: Path
         assert queue.qsize() == 0
 
 
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("anonymous", [False, True])
+@pytest.mark.parametrize("then", ["goes", "changes", "is none"])
+def test_a_child_of_multiprocessing_has_the_key_of_its_parent_whatever_became_of_the_file(
+    broker_dir: Path, key_file: Path, method: str, anonymous: bool, then: str
+) -> None:
+    with shmq.open(None if anonymous else broker_dir, memory=MEMORY, disk="64MiB", encryption_key=key_file) as broker:
+        queue = jobs_of(broker)
+        put_texts(queue, range(COUNT))
+        if then == "goes":
+            key_file.unlink()
+        else:
+            key_file.write_bytes(OTHER if then == "changes" else b"none")
+        context: Any = multiprocessing.get_context(method)
+        worker = context.Process(target=drain, args=(queue, COUNT))
+        worker.start()
+        worker.join()
+        assert worker.exitcode == 0
+        assert queue.qsize() == 0
+        assert KEY not in pickle.dumps(queue)
+
+
 def test_a_pickle_that_may_lie_anywhere_has_no_key(broker: shmq.Broker, broker_dir: Path) -> None:
     pickled = pickle.dumps(broker)
     assert KEY not in pickled

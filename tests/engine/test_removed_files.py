@@ -4,6 +4,7 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 import shmq
 from shmq.core import segment
-from tests.engine.child import Child
+from tests.engine.child import Child, eventually
 from tests.engine.conftest import MEMORY
 
 
@@ -160,6 +161,28 @@ def test_a_new_directory_with_the_inode_of_a_deleted_one_is_no_old_broker(broker
     with shmq.open(broker_dir, memory=MEMORY) as broker:
         assert broker.queues() == []
         broker.delete()
+
+
+def age(path: Path) -> float:
+    return time.time() - path.stat().st_mtime
+
+
+def test_a_process_that_lives_long_keeps_the_files_young(broker_dir: Path) -> None:
+    """The first time soon after it has joined, then once an hour: native/tests/upkeep/test_files_touch.c."""
+    with shmq.open(broker_dir, memory=MEMORY, disk="8MiB") as broker:
+        broker.queue("flowing", codec="bytes", max_memory=1000).put_many([bytes(100)] * 2000)
+    rows = [path for path in (broker_dir / "disk").rglob("*") if path.is_file()]
+    files = [broker_dir / "segment", broker_dir / "lock", *rows]
+    mine = broker_dir / "disk" / "mine"
+    mine.touch()
+    assert len(files) > 2
+    for path in [*files, mine]:
+        os.utime(path, (0, 0))
+    with Child("shmq.open(sys.argv[1]).queue('empty').get()", broker_dir):
+        eventually(lambda: all(age(path) < 1000 for path in files), "all are young")
+        assert age(mine) > 1e6
+        with shmq.open(broker_dir) as broker:
+            broker.delete(force=True)
 
 
 OPENING = """

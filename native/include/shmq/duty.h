@@ -66,6 +66,9 @@ typedef struct shmq_queue_duty {
 extern const shmq_duty shmq_duties[SHMQ_DUTIES]; /* in the order of enum shmq_duty_number */
 extern const shmq_queue_duty shmq_queue_duties[SHMQ_QUEUE_DUTIES];
 
+/* Part of the duty "segment": once an hour the broker's files get the time of now. */
+void shmq_files_touch(shmq_member *m, uint64_t now, shmq_budget *b);
+
 /* The duty "times". */
 bool shmq_is_time(const shmq_member *m, uint64_t now);
 bool shmq_times_step(shmq_member *m, uint64_t now, shmq_budget *b);

@@ -75,6 +75,7 @@ typedef struct shmq_member {
     shmq_a32 upcalls; /* bits of enum shmq_upcall: what the interpreter is to do at its next call */
     shmq_a64 alerts_ns; /* when this process looks next whether something is to be told; 0: it tells nothing */
     shmq_a64 gone_looked_ns; /* and whether the directory is still there */
+    shmq_a64 touched_ns; /* when it last made the broker's files young; 0: never */
     shmq_a64 movers[SHMQ_QUEUES / 64]; /* queues of which one of our threads has the mover's lock, or tries to get it */
     /* Where this process keeps rows of a level of a queue; NULL: nowhere, so that no queue flows by it. See flow.h */
     char spill[1024]; /* directory for rows in files, as it was called; "": none */

@@ -43,6 +43,8 @@
 #define SHMQ_ALERT_LOOK_NS UINT64_C(1000000000)
 /* What is so for long is told so seldom, where a queue's users have not said how often. */
 #define SHMQ_ALERT_GAP_NS UINT64_C(30000000000)
+/* A broker's files are made young so often: cleaners of temporary directories remove what has not changed for days. */
+#define SHMQ_TOUCH_NS UINT64_C(3600000000000)
 /* A process that finds no memory goes over all blocks for those that a death left, once in this time. */
 #define SHMQ_SWEEP_NS UINT64_C(1000000000)
 

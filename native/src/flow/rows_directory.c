@@ -48,8 +48,7 @@ void shmq_rows_directory_delete(int base, const char *path) {
     (void)unlinkat(base, path, AT_REMOVEDIR);
 }
 
-/* Is it the directory of a queue, or of one of its levels? Only by names that path_of() of file_backing.c makes. */
-static bool is_of_queue(const char *name, unsigned *index, unsigned *incarnation) {
+bool shmq_rows_is_of_queue(const char *name, unsigned *index, unsigned *incarnation) {
     char same[40];
     unsigned depth = 0;
     int parts = sscanf(name, "%u.%u.%u", index, incarnation, &depth);
@@ -63,7 +62,7 @@ static void sweep(int base, const char *parent, unsigned index, unsigned incarna
     for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
         unsigned other_index, other;
         char path[PATH_MAX];
-        if (is_of_queue(e->d_name, &other_index, &other) && other_index == index && other != incarnation &&
+        if (shmq_rows_is_of_queue(e->d_name, &other_index, &other) && other_index == index && other != incarnation &&
             snprintf(path, sizeof path, "%s/%s", parent, e->d_name) < (int)sizeof path) {
             shmq_rows_directory_delete(base, path);
         }

@@ -284,10 +284,16 @@ static shmq_status find_or_make(shmq_member *m, const char *name, uint32_t name_
 
 #define RELIEFS 64 /* for one new queue: other processes may take all memory that comes free */
 
-/* Without memory for a new queue, messages of other queues go to disk. */
+/* Without memory for a new queue, or an entry, the dead are asked first: those that they had open may be deleted since.
+ * Then messages of other queues go to disk. */
 static shmq_status find_or_make_room(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
                                      uint64_t hash, int *differs, int *found) {
     shmq_status status = find_or_make(m, name, name_len, d, hash, differs, found), moved = SHMQ_OK;
+    uint32_t reaped = 0;
+    if (SHMQ_UNLIKELY(shmq_is_short(status) || status == SHMQ_LIMIT) && shmq_upkeep.reap_dead(m, &reaped) == SHMQ_OK &&
+        reaped != 0) {
+        status = find_or_make(m, name, name_len, d, hash, differs, found);
+    }
     for (int i = 0; shmq_is_short(status) && moved == SHMQ_OK && i < RELIEFS; i++) {
         moved = shmq_upkeep.relieve(m, NULL, false);
         status = find_or_make(m, name, name_len, d, hash, differs, found); /* says what is lacking */

@@ -61,7 +61,9 @@ static bool may_be_gone(const shmq_member *m, uint64_t now) {
 static bool look_whether_gone(shmq_member *m, uint64_t now, shmq_budget *b) {
     shmq_budget_spend(b, 2 * SHMQ_PRICE_ROW); /* two system calls */
     shmq_store_relaxed(&m->gone_looked_ns, now);
-    (void)shmq_member_gone(m);
+    if (!shmq_member_gone(m)) {
+        shmq_files_touch(m, now, b);
+    }
     return false;
 }
 
