@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from shmq.engine.queue.queue import Queue
     from shmq.spark.options import SinkOptions
 
-__all__ = ["check_target", "claims_of", "named_broker", "named_queue", "queues_like"]
+__all__ = ["check_target", "claims_of", "is_own_name", "named_broker", "named_queue", "queues_like"]
 
 _TERMS = {"priority": "priorities=10", "group": "groups=shared"}  # what a queue has to be declared with for a column
 
-_OWN = re.compile(r"\.spark\.|\.stage\.[0-9a-f]{16}$|\.published$|\.dead$")  # names that shmq gives
+_OWN = re.compile(r"\.spark\.|\.stage\.[0-9a-f]{16}$|\.published$|\.dead$|^spark\.routed$")  # names that shmq gives
 
 
 def named_broker(path: str, key_file: str | None = None) -> Broker:
@@ -60,11 +60,16 @@ def named_queue(broker: Broker, name: str) -> Queue[Any]:
     )
 
 
+def is_own_name(name: str) -> bool:
+    """Does shmq give such names to what it has beside a queue: claims, stages, notes, dead letters?"""
+    return _OWN.search(name) is not None
+
+
 def queues_like(broker: Broker, pattern: str) -> list[Queue[Any]]:
     """The queues whose whole name matches a regular expression, by name; without those that shmq has made beside them:
     claims, stages, notes, dead letters. Whoever wants one of those names it."""
     wanted = re.compile(pattern)
-    found = [queue for queue in broker.queues() if wanted.fullmatch(queue.name) and not _OWN.search(queue.name)]
+    found = [queue for queue in broker.queues() if wanted.fullmatch(queue.name) and not is_own_name(queue.name)]
     return sorted(found, key=lambda queue: queue.name)
 
 
@@ -89,7 +94,7 @@ def check_target(options: SinkOptions, columns: Collection[str]) -> None:
     Raises ValueError with the command that makes it, BrokerNotFound.
     """
     terms = [term for column, term in _TERMS.items() if column in columns]
-    if not options.path or not terms:
+    if not options.path or not terms or "queue" in columns:  # each row's queue says what it takes
         return
     with named_broker(options.path, options.key_file) as broker:
         with suppress(shmq.NotFound):

@@ -16,13 +16,14 @@ from shmq.spark.bounds import positions_of, times_of
 from shmq.spark.gateway.address import Address, parse_uris
 from shmq.spark.option_names import FROM_SPARK, SINK, SOURCE, check_names
 
-__all__ = ["FAILFAST", "PLACES", "SinkOptions", "SourceOptions", "addresses_of", "remote_texts"]
+__all__ = ["FAILFAST", "NO_QUEUE", "PLACES", "SinkOptions", "SourceOptions", "addresses_of", "remote_texts"]
 
 _TRUE: Final = {"true": True, "false": False}
 # Which the hosts are, and what lies on them: no gateway takes it from its caller.
 PLACES: Final = frozenset({"path", "location", "uri", "tokenfile", "cafile", "distribution", "encryptionkeyfile"})
 _HERE: Final = frozenset({"minrowsperbatch", "maxbatchdelay", "schema", "mode"})  # which a gateway has no part in
 FAILFAST: Final = "FAILFAST"
+NO_QUEUE: Final = "spark.routed"  # has the notes of writes whose rows all name their queue
 _MODES: Final = ("PERMISSIVE", FAILFAST)
 _DISTRIBUTIONS: Final = ("roundrobin", "group")
 
@@ -284,7 +285,7 @@ class SinkOptions:
 
     Arguments:
         path: of the broker's directory, or its URL; "": gateways are named.
-        queue: into which the rows go.
+        queue: into which the rows go that name none; its notes decide. NO_QUEUE: not given, so each row names one.
         stage_ttl: seconds after which staged rows that nobody published are deleted.
         commit_timeout: seconds that a commit waits for room in the queue; None: for ever.
         idempotency_key: of a batch write: a second one with the same key publishes nothing. None: a random one.
@@ -310,7 +311,7 @@ class SinkOptions:
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:
         """Raises ValueError that names the option and what is expected."""
         given = _Given(options, SINK)
-        names = _names(given.required("queue", "orders"))
+        names = _names(given.text("queue") or NO_QUEUE)
         if len(names) != 1:
             raise ValueError(f"option queue: rows are written into one queue, not into {len(names)}")
         ttl = given.seconds("stageTtl", 86_400.0)

@@ -176,7 +176,10 @@ class Publication:
         with owner:
             settle_the_dead(self._notes.queue)  # a mover that was killed: its entry is in the stage, or in the queue
             for position, note in self._notes.read().strange():
-                drop(self._broker, note.stages)  # what was decided went with the queue that it was decided for
+                for stage in note.stages if not note.prepared else ():
+                    if stage.into:
+                        self._move(stage, deadline)
+                drop(self._broker, note.stages)  # what was decided for the queue went with it
                 self._notes.drop(position)
             yield deadline
 
@@ -219,6 +222,8 @@ class Publication:
 
     def _check(self, stages: Sequence[Stage]) -> None:
         for stage in stages:
+            if self._target_of(stage) is None:
+                raise self._lost(stage, f"queue {stage.into!r}, into which its rows go, was deleted")
             try:
                 found = self._broker.queue(stage.queue, create=False)
             except NotFound:
@@ -277,19 +282,33 @@ class Publication:
             return  # moved by who was here before
         if identity_of(queue) != stage.id:
             return
+        target = self._target_of(stage)
+        if target is None:  # what was decided for a queue goes with it
+            queue.delete()
+            return
         # A claim moves many at once; it leaves times to the first queue, and knows no other start of a max_ttl.
-        plain = not stage.timed and self._target.options.get("max_ttl") is None
-        claimer = Claimer(queue, self._target) if plain else None
+        plain = not stage.timed and target.options.get("max_ttl") is None
+        claimer = Claimer(queue, target) if plain else None
         while True:
             try:
                 if claimer is None or claimer.claim(_ALL, _ALL).full or queue.qsize():
-                    queue.move(self._target)  # which says what there is no room for, or what cannot be read
+                    queue.move(target)  # which says what there is no room for, or what cannot be read
                 break
             except Full:
                 if deadline is not None and time.monotonic() >= deadline:
                     raise
                 time.sleep(_POLL)
         queue.delete()
+
+    def _target_of(self, stage: Stage) -> Queue[Any] | None:
+        """Into which its rows go; None: it is gone, or another one has its name."""
+        if not stage.into:
+            return self._target
+        try:
+            found = self._broker.queue(stage.into, create=False)
+        except NotFound:
+            return None
+        return found if identity_of(found) == stage.into_id else None
 
 
 class DecidingTurn:

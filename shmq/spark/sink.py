@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from shmq.engine.arrow.bodies import Bodies
@@ -12,6 +12,7 @@ from shmq.engine.arrow.outgoing import Outgoing, bodies_of, checked, outgoing
 from shmq.spark.named_queue import named_broker
 from shmq.spark.options import SinkOptions
 from shmq.spark.publication import Publication
+from shmq.spark.routing import by_queue
 from shmq.spark.stage import Stage, StageWriter
 
 if TYPE_CHECKING:
@@ -35,11 +36,12 @@ def _stage(options: SinkOptions, rows: Iterable[Outgoing | Bodies]) -> tuple[Sta
 
 def _rows(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[Outgoing | Bodies]:
     for batch in checked(batches):
-        bodies = bodies_of(batch)
-        if bodies is None:
-            yield from outgoing(batch)
-        else:
-            yield bodies
+        for queue, part in by_queue(batch):
+            bodies = bodies_of(part)
+            if bodies is None:
+                yield from outgoing(part, queue)
+            else:
+                yield replace(bodies, queue=queue)
 
 
 def _stages_of(messages: Sequence[Staged | None]) -> list[Stage]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql.datasource import (
@@ -30,7 +30,7 @@ from shmq.errors import ShmqError
 from shmq.spark.json_bodies import CORRUPT, JsonBodies, ddl_with_body
 from shmq.spark.least_batch import LeastBatch
 from shmq.spark.named_queue import check_target
-from shmq.spark.options import FAILFAST, SinkOptions, SourceOptions
+from shmq.spark.options import FAILFAST, NO_QUEUE, SinkOptions, SourceOptions
 from shmq.spark.placement import batch_sink, batch_source, stream_sink, stream_source
 from shmq.spark.pushdown import Pushdown
 from shmq.spark.stream_source import Limit
@@ -256,6 +256,7 @@ class ShmqDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         types = _types(schema)
         check_columns(types)
+        _check_queues(types, SinkOptions.parse(self.options), overwrite)
         sink = batch_sink(self.options, overwrite)
         check_target(SinkOptions.parse(self.options), types)
         return _BatchWriter(sink)
@@ -268,9 +269,20 @@ class ShmqDataSource(DataSource):
                 'outputMode("complete") cannot be written into a queue; use "append", or foreachBatch with an '
                 "idempotencyKey"
             )
+        _check_queues(types, SinkOptions.parse(self.options), overwrite)
         sink = stream_sink(self.options)
         check_target(SinkOptions.parse(self.options), types)
         return _StreamWriter(sink)
+
+
+def _check_queues(types: Mapping[str, str], options: SinkOptions, overwrite: bool) -> None:
+    """Does a write say into which queues its rows go? Raises ValueError."""
+    if "queue" not in types and options.queue == NO_QUEUE:
+        raise ValueError("the option queue is missing; give .option('queue', 'orders'), or the frame a column 'queue'")
+    if "queue" in types and overwrite:
+        raise ValueError(
+            'mode("overwrite") purges one queue, and the column \'queue\' names several; use mode("append")'
+        )
 
 
 def _read_as(schema: StructType, options: SourceOptions) -> tuple[tuple[str, ...], JsonBodies | None]:

@@ -16,6 +16,7 @@ from shmq.engine.arrow.bodies import Bodies
 from shmq.engine.claims.claim import identity_of
 from shmq.engine.claims.staging import put_staged
 from shmq.errors import Full, NotFound, ShmqError
+from shmq.spark.options import NO_QUEUE
 
 if TYPE_CHECKING:
     from shmq.engine.arrow.outgoing import Outgoing
@@ -31,11 +32,31 @@ _STAGE = re.compile(rf"{re.escape(_INFIX)}[0-9a-f]{{{2 * _RANDOM}}}$")
 
 @dataclass(frozen=True)
 class Stage:
-    """One staging queue: its name, its identity, how many entries were put, and whether any has a ttl or a delay."""
+    """One staging queue.
+
+    Arguments:
+        queue: its name.
+        id: its identity.
+        count: how many entries were put.
+        timed: any has a ttl or a delay.
+        into, into_id: name and identity of the queue into which they go; "": that of the write.
+    """
 
     queue: str
     id: str
     count: int
+    timed: bool = False
+    into: str = ""
+    into_id: str = ""
+
+
+@dataclass
+class _Open:
+    """A stage that takes rows."""
+
+    queue: Queue[Any]
+    target: Queue[Any]
+    count: int = 0
     timed: bool = False
 
 
@@ -56,21 +77,20 @@ def drop(broker: Broker, stages: Iterable[Stage]) -> None:
 
 
 class StageWriter:
-    """Puts rows into staging queues, in their order; into a new one where one is full.
+    """Puts rows into staging queues, in their order: one for each queue into which they go, and a new one where one is
+    full.
 
     Arguments:
-        target: into which the rows shall go one day.
+        home: queue of the write: into which rows go that name none. Stages are named after it, and its notes decide.
         ttl: seconds without any use after which a staging queue is deleted.
         most: so many staging queues of all queues may there be in the broker; None: no limit.
     """
 
-    def __init__(self, target: Queue[Any], ttl: float, most: int | None = None) -> None:
-        self._target = target
+    def __init__(self, home: Queue[Any], ttl: float, most: int | None = None) -> None:
+        self._home = home
         self._ttl = ttl
         self._most = most
-        self._queue: Queue[Any] | None = None
-        self._count = 0
-        self._timed = False
+        self._open: dict[str, _Open] = {}  # by the name of the queue into which the rows go
         self._done: list[Stage] = []
 
     def write(self, rows: Iterable[Outgoing | Bodies]) -> list[Stage]:
@@ -82,46 +102,59 @@ class StageWriter:
             for row in rows:
                 self._put(row)
         except BaseException:
-            self._close()
-            drop(self._target.broker, self._done)
+            self._close_all()
+            drop(self._home.broker, self._done)
             raise
-        self._close()
+        self._close_all()
         return self._done
 
     def _put(self, row: Outgoing | Bodies) -> None:
+        name = row.queue or self._home.name
+        if name == NO_QUEUE:
+            raise ValueError(
+                "a row's queue is NULL, and no option queue says where it goes; give .option('queue', 'orders'), or "
+                "leave such rows out: where('queue IS NOT NULL')"
+            )
         while True:
-            if self._queue is None:
-                self._queue = self._new()
+            stage = self._open.get(name) or self._opened(name)
             try:
-                self._timed = self._timed or row.timed
-                put_staged(self._queue, self._target, row)
-                self._count += row.count if isinstance(row, Bodies) else 1
+                stage.timed = stage.timed or row.timed
+                put_staged(stage.queue, stage.target, row)
+                stage.count += row.count if isinstance(row, Bodies) else 1
                 return
             except Full as full:
-                self._count += full.accepted
-                if full.resource == "memory" or not self._count:
+                stage.count += full.accepted
+                if full.resource == "memory" or not stage.count:
                     raise
                 if isinstance(row, Bodies):
                     row = row.behind(full.accepted)
-                self._close()
+                self._close(name)
 
-    def _new(self) -> Queue[Any]:
+    def _opened(self, name: str) -> _Open:
         if self._most is not None:
             self._check_room(self._most)
-        name = f"{self._target.name}{_INFIX}{secrets.token_hex(_RANDOM)}"
-        return self._target.broker.queue(name, expires=self._ttl, max_deliveries=0, max_deaths=0)
+        broker = self._home.broker
+        target = self._home if name == self._home.name else broker.queue(name)
+        stage = f"{self._home.name}{_INFIX}{secrets.token_hex(_RANDOM)}"
+        made = _Open(broker.queue(stage, expires=self._ttl, max_deliveries=0, max_deaths=0), target)
+        self._open[name] = made
+        return made
 
     def _check_room(self, most: int) -> None:
-        there = sum(1 for queue in self._target.broker.queues() if _STAGE.search(queue.name))
+        there = sum(1 for queue in self._home.broker.queues() if _STAGE.search(queue.name))
         if there >= most:
             raise ShmqError(
-                f"there is no room for another staging queue of {self._target.name!r}",
+                f"there is no room for another staging queue of {self._home.name!r}",
                 figures=f"{there:,} wait to be published, and {most:,} are the most for callers of a gateway",
                 remedy="they go when their batches are published, or stageTtl is over; on the gateway's host "
                 "`shmq spark publish QUEUE --drop-stages` deletes those that nobody has decided",
             )
 
-    def _close(self) -> None:
-        if self._queue is not None:
-            self._done.append(Stage(self._queue.name, identity_of(self._queue), self._count, self._timed))
-        self._queue, self._count, self._timed = None, 0, False
+    def _close(self, name: str) -> None:
+        stage = self._open.pop(name)
+        routed = (name, identity_of(stage.target)) if name != self._home.name else ("", "")
+        self._done.append(Stage(stage.queue.name, identity_of(stage.queue), stage.count, stage.timed, *routed))
+
+    def _close_all(self) -> None:
+        for name in list(self._open):
+            self._close(name)

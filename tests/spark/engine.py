@@ -56,6 +56,10 @@ class Engine:
         self.attempts = attempts
         self.calls = 0
 
+    def queue_of(self, body: bytes) -> str | None:
+        """Into which a row goes; None: that of the sink."""
+        return None
+
     def step(self) -> None:
         self.calls += 1
         if self.calls == self.crash_at:
@@ -117,7 +121,7 @@ class Engine:
         worker, task = pickle.loads(pickle.dumps((self.source, part)))
         sink = StreamSink(pickle.loads(pickle.dumps(self.sink)))
         with shmq.open(self.sink.path, create=False) as broker:
-            rows = [Outgoing(entry[9], {}, None) for entry in worker.entries(broker, task)]
+            rows = [Outgoing(entry[9], {}, None, self.queue_of(entry[9])) for entry in worker.entries(broker, task)]
         return sink.stage(rows, self.checkpoint.query)
 
     def _commit(self, messages: list[Any], batch: int) -> None:

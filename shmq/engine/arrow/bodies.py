@@ -61,6 +61,7 @@ class Bodies:
         first: the number of the first one that counts.
         count: how many count.
         options: of those that count; None: none has any.
+        queue: into which they go; None: that of the write.
     """
 
     content: int
@@ -70,6 +71,7 @@ class Bodies:
     first: int
     count: int
     options: RowOptions | None = None
+    queue: str | None = None
 
     def behind(self, count: int) -> Bodies:
         """Without so many, which were put."""

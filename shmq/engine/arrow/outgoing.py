@@ -12,7 +12,7 @@ from shmq.engine.arrow.option_columns import options_of
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["COLUMNS", "Outgoing", "bodies_of", "check_columns", "checked", "outgoing"]
+__all__ = ["COLUMNS", "ROUTED", "Outgoing", "bodies_of", "check_columns", "checked", "outgoing"]
 
 _WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
 # What a frame may have beside its body, and which types of Spark it may be.
@@ -25,6 +25,7 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "delay": (*_WHOLE, "float", "double"),
     "content_type": ("string",),
 }
+ROUTED: Final[Mapping[str, tuple[str, ...]]] = {**COLUMNS, "queue": ("string",)}  # of a write into several queues
 
 
 class Outgoing(NamedTuple):
@@ -33,6 +34,7 @@ class Outgoing(NamedTuple):
     body: bytes | str
     options: Mapping[str, Any]
     content_type: str | None
+    queue: str | None = None  # into which it goes; None: that of the write
 
     @property
     def timed(self) -> bool:
@@ -47,17 +49,17 @@ def check_columns(types: Mapping[str, str]) -> None:
         types: names of columns and their types, as Spark calls them.
     Raises ValueError naming the column and the remedy.
     """
-    unknown = [name for name in types if name not in COLUMNS]
+    unknown = [name for name in types if name not in ROUTED]
     if unknown:
         raise ValueError(
-            f"column {unknown[0]!r} cannot be written into a queue; there are: {', '.join(COLUMNS)}; leave the others "
+            f"column {unknown[0]!r} cannot be written into a queue; there are: {', '.join(ROUTED)}; leave the others "
             "out with select(), or make one body of them: to_json(struct('*')) AS body"
         )
     if "body" not in types:
         raise ValueError("the frame has no column 'body'; make one: to_json(struct('*')) AS body")
     for name, kind in types.items():
-        if kind not in COLUMNS[name]:
-            raise ValueError(f"column {name!r} is {kind}; {' or '.join(COLUMNS[name])} is expected: cast it")
+        if kind not in ROUTED[name]:
+            raise ValueError(f"column {name!r} is {kind}; {' or '.join(ROUTED[name])} is expected: cast it")
 
 
 def checked(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -107,8 +109,8 @@ def bodies_of(batch: pyarrow.RecordBatch) -> Bodies | None:
     return Bodies(content, wide, ends, b"" if data is None else data, column.offset, len(column), options)
 
 
-def outgoing(batch: pyarrow.RecordBatch) -> Iterator[Outgoing]:
-    """The rows of an Arrow batch. Raises ValueError for a body that is NULL."""
+def outgoing(batch: pyarrow.RecordBatch, queue: str | None = None) -> Iterator[Outgoing]:
+    """The rows of an Arrow batch, all for one queue. Raises ValueError for a body that is NULL."""
     columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
     bodies = columns.pop("body")
     kinds = columns.pop("content_type", None)
@@ -120,4 +122,4 @@ def outgoing(batch: pyarrow.RecordBatch) -> Iterator[Outgoing]:
             for name, values in columns.items()
             if values[number] is not None
         }
-        yield Outgoing(body, options, None if kinds is None else kinds[number])
+        yield Outgoing(body, options, None if kinds is None else kinds[number], queue)

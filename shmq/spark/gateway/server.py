@@ -18,7 +18,7 @@ from typing import Any, Final
 import pyarrow
 import pyarrow.flight as flight
 
-from shmq.engine.arrow.outgoing import COLUMNS
+from shmq.engine.arrow.outgoing import ROUTED
 from shmq.engine.arrow.row import arrow_schema
 from shmq.spark.batch_source import BatchSource
 from shmq.spark.gateway.connection import CallLimit, hang_up
@@ -145,9 +145,9 @@ class Gateway(flight.FlightServerBase):
         with _told():
             said = loads(descriptor.command)
             self._texts(said)
-            strange = [name for name in reader.schema.names if name not in COLUMNS]
+            strange = [name for name in reader.schema.names if name not in ROUTED]
             if strange or "body" not in reader.schema.names:
-                raise ValueError(f"the columns {reader.schema.names} cannot be put; there are: {', '.join(COLUMNS)}")
+                raise ValueError(f"the columns {reader.schema.names} cannot be put; there are: {', '.join(ROUTED)}")
             sink = StreamSink(self._sink_options(said))
             staged = sink.write(_whole(reader), field(said, "query", str))
             writer.write(dumps(plain_staged(staged)))

@@ -113,7 +113,14 @@ def stages_of(found: object) -> tuple[Stage, ...]:
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise ValueError(f"stages={found!r:.80} is no list of objects")
     return tuple(
-        Stage(field(one, "queue", str), field(one, "id", str), field(one, "count", int), field(one, "timed", bool))
+        Stage(
+            field(one, "queue", str),
+            field(one, "id", str),
+            field(one, "count", int),
+            field(one, "timed", bool),
+            field(one, "into", str),
+            field(one, "into_id", str),
+        )
         for one in found
     )
 
