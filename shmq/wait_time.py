@@ -9,6 +9,7 @@ native/include/shmq/wait_time.h.
 from __future__ import annotations
 
 __all__ = [
+    "BUSY_LOOK",
     "CREDIT_LOOK",
     "DRAFT_AGE",
     "EARLY_DEATH",
@@ -42,6 +43,7 @@ DRAFT_AGE = 60.0  # the maker of a file locks it at once: one that is older and 
 
 # Of pools.
 OWNER_LOOK = 1.0  # is the pool's process there, and is the worker to stop, while there is nothing to do
+BUSY_LOOK = 0.005  # the same between two messages, and at those that take less
 LONG_CALL = 60.0  # of a handler that the end of the pool waits for, of an initializer: then the log says so
 OVERDUE_LOOK = 0.5  # between looks at a message that is over its lease and still its worker's, for it was touched
 PROCESS_END = 1.0  # behind the last word of a worker its process takes milliseconds

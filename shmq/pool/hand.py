@@ -11,17 +11,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from shmq.core.clock import monotonic_ns
-from shmq.core.handles import deaths_of, failed_of
+from shmq.core.handles import deaths_of, failed_of, settings_of
 from shmq.engine.message.message import Message
+from shmq.errors import ShmqError
+from shmq.options.value import NEVER
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from shmq.core.queue import Delivery
+    from shmq.engine.handle.open_queue import OpenQueue
 
-__all__ = ["Hand", "InHand", "LentMessage"]
+__all__ = ["Hand", "InHand", "LentMessage", "lease_of"]
 
-_SINCE, _MESSAGE, _POSITION, _ATTEMPTS, _LENT, _STOP, _WAITING = range(7)
+_NEVER_NS: Final = (1 << 64) - 1
+_SINCE, _POSITION, _ATTEMPTS, _LENT, _STOP = range(5)
+
+
+def lease_of(queue: OpenQueue) -> float:
+    """Seconds; NEVER: none, also where the queue was deleted."""
+    try:
+        lease = settings_of(queue)["lease"]
+    except ShmqError:
+        return NEVER
+    return NEVER if lease == _NEVER_NS else lease / 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +43,12 @@ class InHand:
 
     Attributes:
         since_ns: of the monotonic clock; no two are the same.
-        message_id, position: of the message.
+        position: of the message; for one that is lent, as attempts.
         attempts: failed ones and deaths before this one.
-        lent: the handler has not settled it by itself.
+        lent: by a queue with a lease, and the handler has not settled it by itself.
     """
 
     since_ns: int
-    message_id: int
     position: int
     attempts: int
     lent: bool
@@ -49,19 +61,31 @@ class Hand:
         words: zeros, such as a part of those of SharedWords.
     """
 
-    WORDS: Final = 7
-
     def __init__(self, words: MutableSequence[int] | memoryview[int]) -> None:
         self._words = words
+        self.is_leased = False  # the queue has a lease, as far as its worker has looked
+        self.is_child = False  # this process is no worker, but one that a handler has forked
+
+    def forked(self) -> None:
+        """In a child."""
+        self.is_child = True
 
     # ---- by the worker -----------------------------------------------------------------------------------------
 
     def begin(self, message: Message[Any]) -> None:
         """The handler begins."""
         words = self._words
-        words[_MESSAGE], words[_POSITION] = message.id, message.position
-        words[_ATTEMPTS], words[_LENT] = failed_of(message) + deaths_of(message), 1
+        if self.is_leased:
+            message.__class__ = LentMessage
+            words[_POSITION] = message.position
+            words[_ATTEMPTS] = failed_of(message) + deaths_of(message)
+            words[_LENT] = 1
         words[_SINCE] = monotonic_ns()  # last: from here on it is seen
+
+    def look_at_lease(self, queue: OpenQueue) -> None:
+        """Now and then: has the queue a lease?"""
+        self.is_leased = lease_of(queue) != NEVER
+        self._words[_LENT] = 0
 
     def settled(self) -> None:
         """The handler has settled the message itself."""
@@ -71,10 +95,6 @@ class Hand:
         """The handler has returned."""
         self._words[_SINCE] = 0
 
-    def waits(self, waiting: bool) -> None:
-        """It waits for a message from here on, or does no more."""
-        self._words[_WAITING] = waiting
-
     @property
     def is_to_stop(self) -> bool:
         """Its pool wants it to end."""
@@ -83,21 +103,21 @@ class Hand:
     # ---- by the pool -------------------------------------------------------------------------------------------
 
     def stop(self) -> bool:
-        """It is to end. True: it waits for a message, and a signal is needed to end that wait at once."""
+        """It is to end. True: it may wait for a message, and a signal is needed to end that wait at once."""
         self._words[_STOP] = 1
-        return bool(self._words[_WAITING])
+        return self._words[_SINCE] == 0
 
     def seen(self) -> InHand | None:
         """None: no handler is at work."""
         words = self._words
         since = words[_SINCE]
-        found = InHand(since, words[_MESSAGE], words[_POSITION], words[_ATTEMPTS], bool(words[_LENT]))
+        found = InHand(since, words[_POSITION], words[_ATTEMPTS], bool(words[_LENT]))
         return found if since != 0 and words[_SINCE] == since else None
 
 
 class LentMessage(Message[Any]):
-    """A message of a queue with a lease, in a worker: it notes that the handler settles it, which looks from outside
-    as if the lease had ended."""
+    """A message of a queue with a lease: it notes that the handler settles it, which looks from outside as if the lease
+    had ended."""
 
     __slots__ = ()
     hand: Hand  # of the process

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from shmq.core.handles import failed_of, outcome_of, settings_of
 from shmq.engine.dead_lettering.dead_letter import dead_letter_name, dead_letter_positions
@@ -12,8 +14,8 @@ from shmq.engine.handle import long_wait
 from shmq.error_text import last_line, line_of, text_of
 from shmq.errors import Closed, Full, NotFound, ShutDown
 from shmq.pool.failure_trace import begin_in_the_handler, shortened, theirs
-from shmq.pool.hand import Hand, LentMessage
-from shmq.pool.report import Dead, Failed, Stalled
+from shmq.pool.hand import Hand
+from shmq.pool.report import Dead, Failed, Logged, Stalled
 from shmq.pool.signature import unfinished
 from shmq.pool.tally import Outcome, Tally
 from shmq.quantity import quantity
@@ -67,7 +69,7 @@ class Handling:
 
     job: Job
     is_stopping: Callable[[], bool]
-    report: Callable[[Failed | Dead | Stalled], object]
+    report: Callable[[Failed | Dead | Stalled | Logged], object]
     in_worker: bool
     tally: Tally
     hand: Hand | None = None
@@ -113,19 +115,27 @@ class Handling:
         return None
 
     def _result_of(self, message: Message[Any]) -> Any:
-        if self.hand is None:
+        hand = self.hand
+        if hand is None:
             return self._call(message)
-        self.hand.begin(message)
-        message.__class__ = LentMessage
+        hand.begin(message)
         try:
             return self._call(message)
         finally:
-            self.hand.end()
+            if hand.is_child:
+                self._end_child(message.id)
+            hand.end()
+
+    def _end_child(self, message_id: int) -> NoReturn:
+        """A process that the handler has forked returns from it: all that is to come is its parent's to do."""
+        text = f"message {message_id}: a process that its handler has forked came back from it, and was ended"
+        self.report(Logged("shmq.pool", logging.WARNING, f"{text}; end it in the handler, by os._exit()", {}))
+        os._exit(1)
 
     def _call(self, message: Message[Any]) -> Any:
         try:
             result = self.job.handler(message)
-            if (text := unfinished(result, "handler", self.job.handler)) is not None:
+            if result is not None and (text := unfinished(result, "handler", self.job.handler)) is not None:
                 raise ResultRefused(text)
             return result
         except Exception:

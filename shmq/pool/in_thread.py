@@ -13,8 +13,9 @@ from shmq.pool.failure_log import FailureLog
 from shmq.pool.handling import Handling, ResultsUnusable
 from shmq.pool.intake import Intake
 from shmq.pool.job import Job
+from shmq.pool.others import Others
 from shmq.pool.progress import INTERVAL, Progress
-from shmq.pool.report import Dead, Failed, Stalled
+from shmq.pool.report import Dead, Failed, Logged, Stalled
 from shmq.pool.tally import Tally, counts_of
 from shmq.wait_time import OTHERS_LOOK
 
@@ -32,6 +33,7 @@ class InThread:
     def __init__(self, job: Job, *, progress: bool = False) -> None:
         self._job = job
         self._stopping = False
+        self._others = Others()
         self._intake: Intake | None = None
         self._thread = 0
         self._tally = Tally([0] * Tally.WORDS)
@@ -39,7 +41,7 @@ class InThread:
         self._failures = FailureLog(job.queue.name, job.log_tracebacks)
         self._progress = Progress(job) if progress else None
 
-    def _tell(self, report: Failed | Dead | Stalled) -> None:
+    def _tell(self, report: Failed | Dead | Stalled | Logged) -> None:
         pid, name = os.getpid(), self._job.queue.name
         if isinstance(report, Failed):
             self._failures.tell(pid, report)
@@ -107,6 +109,7 @@ class InThread:
                     if self._job.is_done():
                         return
                     wait = OTHERS_LOOK
+                    self._others.look(self._job, busy=False)
                 if self._progress is not None:
                     self._progress.update(1)
                 continue

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from shmq.core.clock import monotonic_ns
-from shmq.core.handles import browse_entry, settings_of
+from shmq.core.handles import browse_entry
 from shmq.errors import ShmqError
 from shmq.options.value import NEVER
+from shmq.pool.hand import lease_of
 from shmq.wait_time import LONG_CALL, OVERDUE_LOOK, PROCESS_END
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Overdue", "say"]
 
 _LOG: Final = logging.getLogger("shmq.pool")
-_NEVER_NS: Final = (1 << 64) - 1
 
 
 def say(queue: str, worker: WorkerProcess, text: str) -> None:
@@ -51,7 +51,7 @@ class Overdue:
         queue: a handle that is for looks alone; None: it was deleted.
         waits: the pool does nothing but wait for them.
         """
-        self._lease = NEVER if queue is None else _lease_of(queue)
+        self._lease = NEVER if queue is None else lease_of(queue)
         now = monotonic_ns() / 1e9
         found = [at for worker in workers for at in self._times(worker, now, waits)]
         self._look_at = min(found, default=NEVER)
@@ -81,7 +81,8 @@ class Overdue:
             hand = worker.hand.seen()
             why = None if hand is None else self._why_over(worker, hand, queue, now)
             if why is not None:
-                say(self._name, worker, f"{why}; it is killed and replaced")
+                back = "" if worker.was_robbed else "; what it had in hand goes back, counted as a death"
+                say(self._name, worker, f"{why}; it is killed and replaced{back}")
                 worker.kill(why)
                 continue
             state = _state_of(worker, hand, waits)
@@ -92,34 +93,31 @@ class Overdue:
     def _why_over(self, worker: WorkerProcess, hand: InHand, queue: Queue[Any] | None, now: float) -> str | None:
         age = now - hand.since_ns / 1e9
         if age >= self._time_limit:
-            fate = ", which goes back, counted as a death" if hand.lent else ""
-            return f"its handler is over time_limit={self._time_limit:g} s with message {hand.message_id}{fate}"
+            return f"its handler is over time_limit={self._time_limit:g} s with {_message_of(worker)}"
         if queue is None or age < self._lease or not hand.lent:
             return None
-        if _was_taken(hand, queue) and worker.hand.seen() == hand:
+        if _was_taken(worker, hand, queue) and worker.hand.seen() == hand:
             worker.was_robbed = True
             lease = f"the lease of {self._lease:g} s"
-            return f"its handler hangs on message {hand.message_id}, which {lease} has given back as a failed attempt"
+            return f"its handler hangs on {_message_of(worker)}, which {lease} has given back as a failed attempt"
         return None
 
 
-def _lease_of(queue: Queue[Any]) -> float:
-    try:
-        lease = settings_of(queue)["lease"]
-    except ShmqError:  # it was deleted: a worker tells that
-        return NEVER
-    return NEVER if lease == _NEVER_NS else lease / 1e9
+def _message_of(worker: WorkerProcess) -> str:
+    begun = worker.tally.still_open()
+    return "its message" if begun is None else f"message {begun[0]}"
 
 
-def _was_taken(hand: InHand, queue: Queue[Any]) -> bool:
+def _was_taken(worker: WorkerProcess, hand: InHand, queue: Queue[Any]) -> bool:
     """Its lease is over, and the queue has noticed: what somebody touches from now on is not his any more."""
     try:
         queue.statistics()  # what is due is done before
         _, seen = browse_entry(queue, hand.position)
     except ShmqError:
         return False
-    if seen is None or seen[0] != hand.position or seen[1] != hand.message_id:
-        return True
+    begun = worker.tally.still_open()
+    if begun is None or seen is None or seen[:2] != (hand.position, begun[0]):
+        return begun is not None
     return seen[4] + seen[5] > hand.attempts
 
 
@@ -135,6 +133,6 @@ def _state_of(worker: WorkerProcess, hand: InHand | None, waits: bool) -> tuple[
     if worker.ready_at is None:
         return "start", worker.started_at + LONG_CALL, f"has not begun after {LONG_CALL:g} s, in imports or initializer"
     if waits and hand is not None:
-        text = f"the pool waits for message {hand.message_id}, in its handler for {LONG_CALL:g} s"
+        text = f"the pool waits for {_message_of(worker)}, in its handler for {LONG_CALL:g} s"
         return hand.since_ns, hand.since_ns / 1e9 + LONG_CALL, f"{text}; time_limit= would bound that"
     return None

@@ -52,7 +52,7 @@ def check_handler(handler: Callable[..., Any]) -> None:
 
 def unfinished(result: object, name: str, call: Callable[..., Any]) -> str | None:
     """Of a result that stands for work which is not done: the text of an error. A coroutine is closed."""
-    if result is None or not isinstance(result, _ANY):
+    if not isinstance(result, _ANY):
         return None
     what, remedy = next((what, remedy) for kind, what, remedy in _UNFINISHED if isinstance(result, kind))
     if isinstance(result, Coroutine | Generator):

@@ -25,6 +25,7 @@ from shmq.pool.failure_log import FailureLog
 from shmq.pool.handling import Finding
 from shmq.pool.importable import UNGUARDED, WORKER, check_importable, imports_unguarded, remedy_at_the_start
 from shmq.pool.job import Job, Parcel
+from shmq.pool.others import Others
 from shmq.pool.overdue import Overdue, say
 from shmq.pool.progress import INTERVAL, Progress
 from shmq.pool.report import Dead, Failed, Logged, Report, Sign, Stalled
@@ -70,6 +71,7 @@ class Supervisor:
         self._stall_told = 0.0
         self._total = Total(job.queue)
         self._looking: Job | None = None  # the job, with a queue's handle that is for looks alone
+        self._others = Others()
         self._waking = threading.RLock()  # reentrant: signal handlers wake, too
         self._alone = imports_unguarded(context)  # the first worker starts alone: is it the program's fault if it dies?
         self._overdue = Overdue(job.queue.name, job.time_limit)
@@ -243,6 +245,7 @@ class Supervisor:
             self._stopping = True
         else:  # others hold something, of whom no report comes
             self._look_after = time.monotonic() + OTHERS_LOOK_OF_A_POOL
+            self._others.look(self._looks(), busy=any(worker.hand.seen() for worker in self._workers))
 
     def _is_done(self) -> bool:
         return self._looks().is_done()

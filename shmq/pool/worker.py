@@ -9,6 +9,7 @@ same.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
 from contextlib import suppress
@@ -16,6 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shmq.core.clock import monotonic_ns
 from shmq.engine.handle.open_queue import set_pool
 from shmq.error_text import text_of
 from shmq.errors import Empty, NotFound, ShutDown
@@ -26,7 +28,7 @@ from shmq.pool.log_report import tell_of_logs
 from shmq.pool.owner import Owner
 from shmq.pool.report import Ended, Reports, Sign
 from shmq.pool.tally import Tally
-from shmq.wait_time import OWNER_LOOK
+from shmq.wait_time import BUSY_LOOK, OWNER_LOOK
 
 if TYPE_CHECKING:
     from shmq.engine.message.message import Message
@@ -77,13 +79,24 @@ class Worker:
         self._intake = intake
         self._reports = reports
         self._owner = owner
+        self._look_at = 0
         self._hand = LentMessage.hand = Hand(counts.hand)
+        os.register_at_fork(after_in_child=self._hand.forked)
         tally = Tally(counts.tally)
         self._handling = Handling(job, self._is_to_stop, reports.send, in_worker=True, tally=tally, hand=self._hand)
         set_pool(job.queue, self._handling)
 
     def _is_to_stop(self) -> bool:
         return self._intake.stopping or self._hand.is_to_stop or self._owner.has_gone()
+
+    def _goes_on(self) -> bool:
+        """Behind each message: is the owner there, without a wish to stop? Looked for when that costs little."""
+        now = monotonic_ns()
+        if now < self._look_at:
+            return True
+        self._look_at = now + round(BUSY_LOOK * 1e9)
+        self._hand.look_at_lease(self._job.queue)
+        return not self._is_to_stop()
 
     def _on_sigterm(self, number: int, frame: object) -> None:
         if not self._intake.stopping:
@@ -116,16 +129,13 @@ class Worker:
         return "stopped", ""
 
     def _next(self) -> Message[Any] | None:
-        self._hand.waits(True)  # before the first look: a stop that comes behind it sends a signal
-        try:
-            limit = 0.0 if self._job.until_empty else OWNER_LOOK
-            while not self._is_to_stop():
-                try:
-                    return self._intake.next(limit)
-                except Empty:
-                    if limit == 0.0:
-                        self._reports.send(Sign.IDLE)
-                    limit = OWNER_LOOK
-            return None
-        finally:
-            self._hand.waits(False)
+        limit = 0.0 if self._job.until_empty else OWNER_LOOK
+        while self._goes_on():
+            try:
+                return self._intake.next(limit)
+            except Empty:
+                if limit == 0.0:
+                    self._reports.send(Sign.IDLE)
+                limit = OWNER_LOOK
+                self._look_at = 0
+        return None

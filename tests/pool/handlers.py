@@ -192,3 +192,10 @@ def leave_a_thread(message: shmq.Message[str]) -> None:
 def leave_a_child(message: shmq.Message[str]) -> None:
     context = multiprocessing.get_context("fork")
     context.Process(target=wait_at_the_gate, args=(message.body,), name="left-child").start()
+
+
+def fork_and_forget(message: shmq.Message[int]) -> int:
+    """In the child, too, it returns, or raises."""
+    if os.fork() == 0 and message.body == 1:
+        raise LookupError("of the child")
+    return message.body

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import shmq
-from shmq.pool import overdue
+from shmq.pool import others, overdue
 from tests.engine.child import eventually
 from tests.pool import handlers
 
@@ -73,7 +73,7 @@ def test_a_call_that_is_over_the_time_limit_is_killed_and_counts_as_a_death(
     assert dead.death is not None
     assert (dead.body, dead.death.reason, dead.death.signal) == ("hang", "max_deaths", signal.SIGKILL)
     lines = said(caplog)
-    over = "its handler is over time_limit=1 s with message 1, which goes back, counted as a death; it is killed"
+    over = "its handler is over time_limit=1 s with message 1; it is killed and replaced; what it had in hand goes back"
     assert [over in line for line in lines] == [True, True, False]
     assert "is dead now" in lines[2]
 
@@ -166,3 +166,22 @@ def test_a_pool_that_waits_for_one_handler_says_for_which_message(
     lines = [line for line in said(caplog) if "has not begun" not in line]
     text = "the pool waits for message 1, in its handler for 0.2 s; time_limit= would bound that"
     assert lines == [f"worker {worker} of queue 'jobs': {text}"]
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_a_pool_that_waits_for_what_others_hold_says_so_once(
+    broker: shmq.Broker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    monkeypatch.setattr(others, "LONG_CALL", 0.2)
+    jobs = broker.queue("jobs")
+    jobs.put_many([1, 2])
+    held = jobs.receive(timeout=0)
+    pool = shmq.WorkerPool(jobs, handlers.square, processes=processes)
+    running = threading.Thread(target=lambda: pool.run(until_empty=True), name="test-run")
+    running.start()
+    eventually(lambda: said(caplog), "a line")
+    held.ack()
+    running.join(120)
+    assert not running.is_alive()
+    (line,) = said(caplog)
+    assert line.startswith("the pool of queue 'jobs' waits for 1 message that other consumers have in hand")

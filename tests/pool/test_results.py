@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import shmq
+from tests.engine.child import eventually
+from tests.pool import handlers
 
 
 @pytest.fixture
@@ -95,6 +97,21 @@ def test_an_initializer_that_does_not_run_is_refused(broker: shmq.Broker) -> Non
     with pytest.raises(TypeError, match=r"initializer .*returned a coroutine"):
         pool.run(until_empty=True)
     assert jobs.qsize() == 1
+
+
+def test_a_process_that_a_handler_has_forked_does_not_do_its_parents_work_again(
+    broker: shmq.Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    jobs, results = broker.queue("jobs"), broker.queue("results")
+    jobs.put_many([0, 1, 2])
+    with shmq.WorkerPool(jobs, handlers.fork_and_forget, processes=1, results=results):
+        eventually(lambda: len(caplog.records) >= 3, "three lines")
+    assert results.get_many(10, timeout=0) == [0, 1, 2]
+    lines = sorted(record.getMessage() for record in caplog.records)
+    text = (
+        "a process that its handler has forked came back from it, and was ended; end it in the handler, by os._exit()"
+    )
+    assert lines == [f"message {number}: {text}" for number in (1, 2, 3)]
 
 
 def text_of_body(message: shmq.Message[Any]) -> str:

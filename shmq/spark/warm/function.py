@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from shmq.options.value import parse_size
+from shmq.pool.signature import check_runs
 from shmq.spark.warm.job import Job
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def map_in_pool(
     for name, call in (("handler", handler), ("initializer", initializer)):
         if not callable(call) and not (name == "initializer" and call is None):
             raise TypeError(f"{name}={call!r}: a function is expected")
+        if call is not None:
+            check_runs(name, call)
     from pyspark import cloudpickle
     from pyspark.sql.types import StructType
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import pickle
-import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from shmq.error_text import text_of
 from shmq.errors import MessageTooLarge
 from shmq.spark.warm.arrow import batches_of, bytes_of
 from shmq.spark.warm.queues import ERROR, NUMBER, REPLIES, replies_named
@@ -48,7 +48,7 @@ def answer(message: Message[bytes]) -> None:
         (batch,) = batches_of(message.body)
         result = _result(_handler(batch))
     except BaseException as error:
-        fail(message, f"in process {os.getpid()}:\n" + "".join(traceback.format_exception(_theirs(error))).rstrip())
+        fail(message, f"in process {os.getpid()}:\n" + text_of(_theirs(error)))
         return
     try:
         _reply(message, result)
