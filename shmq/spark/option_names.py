@@ -6,7 +6,14 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-__all__ = ["FROM_SPARK", "SINK", "SOURCE", "check_names"]
+__all__ = ["FROM_SPARK", "IN_SQL", "SINK", "SOURCE", "check_names"]
+
+IN_SQL: Final = (
+    "Spark hands the options of a table in its catalog to no source in Python when that is read or written: CREATE "
+    "TEMPORARY VIEW name USING shmq OPTIONS (path '...', queue '...') keeps them; or name them with each use of a "
+    "table that has none, FROM name WITH (path = '...', queue = '...')"
+)
+_OF_TABLE: Final = "option."  # how they come when a table is made
 
 FROM_SPARK: Final = frozenset({"checkpointlocation", "queryname", "outputmode"})  # what Spark hands on besides
 
@@ -61,6 +68,9 @@ _LIKE: Final[Mapping[str, str]] = {
 def check_names(given: Iterable[str], known: frozenset[str]) -> None:
     """Spark hands names on in lower case. Raises ValueError with the nearest known name, and then all of them."""
     lower = {name.lower() for name in known}
+    given = list(given)
+    if any(name.lower().startswith(_OF_TABLE) for name in given):
+        raise ValueError(f"CREATE TABLE with options makes no table of format shmq that can be used. {IN_SQL}")
     for name in given:
         if name.lower() not in lower and name.lower() not in FROM_SPARK:
             raise ValueError(_unknown(name, known))

@@ -14,7 +14,7 @@ from shmq.names import check_queue_name, parse_broker_path
 from shmq.options.value import parse_size
 from shmq.spark.bounds import positions_of, times_of
 from shmq.spark.gateway.address import Address, parse_uris
-from shmq.spark.option_names import FROM_SPARK, SINK, SOURCE, check_names
+from shmq.spark.option_names import FROM_SPARK, IN_SQL, SINK, SOURCE, check_names
 
 __all__ = ["FAILFAST", "NO_QUEUE", "PLACES", "SinkOptions", "SourceOptions", "addresses_of", "remote_texts"]
 
@@ -41,7 +41,8 @@ class _Given:
     def required(self, name: str, example: str) -> str:
         found = self.text(name)
         if not found:
-            raise ValueError(f"the option {name} is missing; give .option({name!r}, {example!r})")
+            none = "" if self._texts else f". {IN_SQL}"
+            raise ValueError(f"the option {name} is missing; give .option({name!r}, {example!r}){none}")
         return found
 
     def number(self, name: str, least: int, default: int | None) -> int | None:

@@ -179,9 +179,9 @@ def test_a_session_that_is_silent_ends_with_its_thread(host: Path) -> None:
 
 
 def test_more_calls_at_once_than_there_may_be_are_refused_and_others_go_on(served: Served) -> None:
-    """Uploads that send nothing."""
+    """Uploads that send nothing, more than may be: while they begin, a call beside them may still have a place."""
     descriptor = flight.FlightDescriptor.for_command(text(query="q"))
-    clients = [served.client() for _ in range(40)]
+    clients = [served.client() for _ in range(60)]
     held = [client.do_put(descriptor, pa.schema([("body", pa.binary())])) for client in clients]
 
     def refused() -> bool:

@@ -119,6 +119,31 @@ def test_a_priority_is_any_whole_number(kind: str) -> None:
     check_columns({"body": "string", "priority": kind})
 
 
+def test_what_was_read_and_cannot_be_written_is_told_with_the_columns_that_can(broker: shmq.Broker) -> None:
+    types = dict.fromkeys(("queue", "position", "message_id", "priority", "headers"), "") | {"body": "binary"}
+    told = r"column 'position', 'message_id' cannot be written.*write \.select\('priority', 'headers', 'body'\)"
+    with pytest.raises(ValueError, match=told):
+        check_columns(types)
+    with pytest.raises(ValueError, match=r"leave the others out with select\(\), or make one body"):
+        check_columns({"id": "int"})
+
+
+@pytest.mark.parametrize(("column", "cast"), [("priority", "bigint"), ("ttl", "double"), ("group", "string")])
+def test_a_null_without_a_type_is_told_with_its_cast(column: str, cast: str) -> None:
+    with pytest.raises(ValueError, match=rf"column '{column}' is void; .* cast it: CAST\(NULL AS {cast}\)"):
+        check_columns({"body": "string", column: "void"})
+
+
+def test_a_table_of_the_catalog_is_told_what_spark_does_with_its_options() -> None:
+    """As Spark hands them on: of CREATE TABLE all that there is, of its use nothing."""
+    made = {"path": "file:/tmp/b", "queue": "q", "option.queue": "q", "location": "file:/tmp/b", "owner": "root"}
+    for given, text in ((made, "CREATE TABLE with options makes no table"), ({}, "the option queue is missing")):
+        with pytest.raises(ValueError, match=rf"{text}.*CREATE TEMPORARY VIEW name USING shmq OPTIONS"):
+            SourceOptions.parse(given)
+    with pytest.raises(ValueError, match=r"the option path is missing; .*FROM name WITH"):
+        SinkOptions.parse({})
+
+
 @pytest.mark.parametrize("kind", ["decimal(3,0)", "float", "double", "string", "boolean"])
 def test_a_priority_of_another_type_is_refused(kind: str) -> None:
     text = f"column 'priority' is {kind}; tinyint or smallint or int or bigint is expected: cast it"

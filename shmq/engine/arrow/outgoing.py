@@ -51,15 +51,18 @@ def check_columns(types: Mapping[str, str]) -> None:
     """
     unknown = [name for name in types if name not in ROUTED]
     if unknown:
+        fit = ", ".join(repr(name) for name in types if name in COLUMNS)
+        selected = f"write .select({fit})" if "body" in types else "leave the others out with select()"
         raise ValueError(
-            f"column {unknown[0]!r} cannot be written into a queue; there are: {', '.join(ROUTED)}; leave the others "
-            "out with select(), or make one body of them: to_json(struct('*')) AS body"
+            f"column {', '.join(map(repr, unknown))} cannot be written into a queue; there are: "
+            f"{', '.join(ROUTED)}; {selected}, or make one body of all: to_json(struct('*')) AS body"
         )
     if "body" not in types:
         raise ValueError("the frame has no column 'body'; make one: to_json(struct('*')) AS body")
     for name, kind in types.items():
         if kind not in ROUTED[name]:
-            raise ValueError(f"column {name!r} is {kind}; {' or '.join(ROUTED[name])} is expected: cast it")
+            cast = f"cast it: CAST(NULL AS {ROUTED[name][-1]})" if kind == "void" else "cast it"
+            raise ValueError(f"column {name!r} is {kind}; {' or '.join(ROUTED[name])} is expected: {cast}")
 
 
 def checked(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
