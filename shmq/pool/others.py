@@ -1,4 +1,4 @@
-"""What a run until_empty waits for that others have in hand: consumers outside of the pool, of which it knows no more."""
+"""What a run until_empty waits for that others have in hand: consumers outside of the pool."""
 
 from __future__ import annotations
 
