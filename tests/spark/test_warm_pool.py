@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import re
+import select
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -142,6 +143,27 @@ def test_a_pool_whose_processes_are_all_killed_is_started_again(make: Make) -> N
             os.kill(pid, how)
     found += results
     assert [value for batch in found for value in batch.column(0).to_pylist()] == [2 * n for n in range(30)]
+
+
+def test_workers_end_with_the_first_process_of_their_pool_and_the_task_goes_on_with_others(make: Make) -> None:
+    from shmq.spark.warm.task import through_pool
+
+    job = make("by_whom", in_flight=2)
+    results = through_pool(batches(1_000_000, rows=1), job)
+    worker = next(results).column(0)[0].as_py()
+    (host,) = users_of(job) - {worker}
+    watched = os.pidfd_open(worker)
+    try:
+        os.kill(host, signal.SIGKILL)
+        deadline = time.monotonic() + SECONDS
+        while not select.select([watched], [], [], 0)[0]:
+            assert time.monotonic() < deadline, "a worker of a killed pool goes on"
+            next(results)
+        while next(results).column(0)[0].as_py() == worker:  # what it had answered before
+            pass
+    finally:
+        results.close()  # type: ignore[attr-defined]
+        os.close(watched)
 
 
 def test_a_task_that_is_tried_again_doubles_nothing(make: Make) -> None:
