@@ -104,10 +104,11 @@ def examine(path: str, *, bodies: bool = True) -> Report:
 @contextmanager
 def _record_of(path: str) -> Iterator[tuple[SegmentRecord, Home] | None]:
     """What the directory says of its segment, and what that has to prove; None: there is no broker."""
+    from shmq.engine.directory.ownership import open_directory
     from shmq.engine.directory.record import read_record
 
     try:
-        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        directory = open_directory(path)
     except (FileNotFoundError, NotADirectoryError):
         yield None
         return

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
-from shmq.cli.session import Refused, Session, pass_session, usage
+from shmq.cli.session import Refused, Session, pass_session, say, usage
 from shmq.errors import NotFound
 from shmq.options import QueueOptions
 from shmq.options.queue_table import QUEUE_TABLE
+from shmq.quantity import quantity
 
 __all__ = ["declare", "init"]
 
@@ -63,6 +65,9 @@ def init(session: Session, memory: str | None, mode: int | None, disk: str | Non
         )
     with broker:
         session.result(as_json(broker.statistics()) if session.json else {})
+        others = {*os.listdir(path := broker.path or "")} - {"segment", "lock", "disk"}
+        if others:
+            say(f"{path} has {quantity(len(others), 'other file')}; the broker's lie beside")
 
 
 def _size(text: str | None) -> int | str | None:

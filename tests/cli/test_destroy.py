@@ -37,6 +37,16 @@ def test_destroy_leaves_nothing_in_a_directory_that_is_no_brokers(bare: Shell, t
         assert [path.name for path in folder.iterdir()] == ["keep"]
 
 
+def test_init_beside_other_files_says_so(bare: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir(0o700)
+    (folder / "keep").touch()
+    for _ in range(2):
+        assert f"{folder} has 1 other file" in bare("-d", str(folder), "init", "--memory", "8MiB").words
+    bare("destroy", str(folder), "--yes")
+    assert [path.name for path in folder.iterdir()] == ["keep"]
+
+
 def test_nobody_is_asked_about_a_directory_that_is_not_there(bare: Shell, tmp_path: Path) -> None:
     refused = bare("destroy", str(tmp_path / "nowhere"), expected=3).words
     assert refused.startswith("not found: there is no broker")

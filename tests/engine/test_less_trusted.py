@@ -292,3 +292,46 @@ def test_a_file_of_another_user_under_our_name_is_not_looked_at_by_a_sweep(place
     finally:
         copy.unlink(missing_ok=True)
         bait.unlink(missing_ok=True)
+
+
+def test_others_are_told_whose_a_broker_is_whatever_they_ask(private: Path, shared: Path) -> None:
+    from shmq.cli.check import examine
+    from shmq.engine.directory.removal import destroy
+
+    shmq.open(shared, memory=MEMORY).close()
+    for path in (private, shared):
+        for call in (examine, destroy, shmq.open):
+
+            def told(path: Path = path, call: Callable[[str], Any] = call) -> str:
+                try:
+                    call(str(path))
+                except OSError as error:
+                    return f"{type(error).__name__} {error}"
+                return ""
+
+            said = as_user(told, GROUP + 1)
+            assert said.startswith("PermissionError")
+            assert "another user's: owner root" in said
+            assert "newgrp" in said
+    assert is_untouched(private)
+
+
+def test_root_may_check_a_broker_of_another_user_and_is_told_how_to_do_the_rest(place: Path) -> None:
+    from shmq.cli.check import examine
+    from shmq.engine.directory.removal import destroy
+
+    path = place / "service"
+    path.mkdir(0o700)
+    os.chown(path, 65534, GROUP)
+    place.chmod(0o711)
+
+    def make() -> None:
+        with shmq.open(path, memory=MEMORY) as broker:
+            broker.queue("jobs").put("theirs")
+
+    as_user(make, GROUP)
+    report = examine(str(path))
+    assert (report.findings, report.messages) == ([], 1)
+    for call in (shmq.open, destroy):
+        with pytest.raises(PermissionError, match=r"we are root.*runuser -u .*; shmq check needs the right to read"):
+            call(str(path))

@@ -65,10 +65,17 @@ def test_without_create_a_missing_broker_is_not_found(broker_dir: Path) -> None:
     assert not broker_dir.exists()
 
 
-@pytest.mark.parametrize("place", ["/proc/broker", "/proc/some/broker"])
-def test_where_nothing_can_be_made_the_place_is_named(place: str) -> None:
+def test_where_nothing_can_be_made_the_place_is_named() -> None:
     with pytest.raises(shmq.BrokerNotFound, match=r"none can be made: /proc/.*No such file.*name a directory"):
-        shmq.open(place)
+        shmq.open("/proc/broker")
+
+
+def test_the_directory_above_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(
+        shmq.BrokerNotFound, match=rf"none can be made: {tmp_path}/a/typo does not exist; check the path"
+    ):
+        shmq.open(tmp_path / "a" / "typo" / "b")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("below", ["", "broker", "some/broker"])

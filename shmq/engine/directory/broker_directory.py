@@ -15,7 +15,15 @@ from shmq.core.segment import Home, Member
 from shmq.engine.directory.disk import private_disk, sweep_disk, sweep_private_disk
 from shmq.engine.directory.lock import HeldLock, locked, locked_anew
 from shmq.engine.directory.orphans import sweep_orphans
-from shmq.engine.directory.ownership import check_filesystem, check_mode, check_owner, file_mode, mode_of, not_permitted
+from shmq.engine.directory.ownership import (
+    check_filesystem,
+    check_mode,
+    check_owner,
+    file_mode,
+    mode_of,
+    not_permitted,
+    open_directory,
+)
 from shmq.engine.directory.record import LOCK_NAME, RECORD_NAME, SegmentRecord, read_record, write_copy, write_record
 from shmq.engine.directory.unrecorded import record_of, unrecorded
 from shmq.errors import BrokerError, BrokerNotFound, OptionsMismatch, ShmqError
@@ -158,15 +166,21 @@ class BrokerDirectory:
     def _make_directory(self, mode: int | None) -> bool:
         """True: it did not exist."""
         try:
-            os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        except (FileExistsError, NotADirectoryError):
-            raise self._no_directory() from None
-        except OSError as error:
-            raise self._not_made(error) from None
-        try:
             os.mkdir(self.path, 0o700)
         except FileExistsError:
             return False
+        except NotADirectoryError:
+            raise self._no_directory() from None
+        except FileNotFoundError as error:
+            above = os.path.dirname(self.path)
+            if os.path.isdir(above):
+                raise self._not_made(error) from None
+            raise BrokerNotFound(
+                "there is no broker, and none can be made",
+                figures=f"{above} does not exist",
+                remedy="check the path, or make that directory",
+                filename=self.path,
+            ) from None
         except OSError as error:
             raise self._not_made(error) from None
         if mode is not None:
@@ -183,14 +197,11 @@ class BrokerDirectory:
     def locked(self) -> Iterator[HeldLock | None]:
         """The directory, checked, with its lock held; None when it was deleted meanwhile."""
         try:
-            dir_fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            dir_fd = open_directory(self.path)
         except FileNotFoundError:
             raise self._not_found(f"{self.path} does not exist") from None
         except NotADirectoryError:
             raise self._no_directory() from None
-        except PermissionError:
-            check_owner(self.path, os.stat(self.path))  # says more, if that is the reason
-            raise
         try:
             check_owner(self.path, os.fstat(dir_fd))
             check_filesystem(self.path, dir_fd)

@@ -67,6 +67,16 @@ def _no_file(path: str) -> BrokerError:
     return _not_ours(path, "not a regular file", "remove it; the next open makes it anew")
 
 
+def _read_only(path: str) -> BrokerError:
+    return BrokerError(
+        "the broker cannot be used from here",
+        figures=f"{path} is on a read-only file system, and all who use a broker write to its directory",
+        remedy="mount it writable; shmq check needs the right to read only",
+        errno=errno.EROFS,
+        filename=os.path.join(path, LOCK_NAME),
+    )
+
+
 def open_lock(path: str, dir_fd: int) -> int:
     """The lock file that is there. Raises FileNotFoundError, BrokerError if it is none that shmq has made.
 
@@ -82,6 +92,8 @@ def open_lock(path: str, dir_fd: int) -> int:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise _no_file(path) from None
         error.filename = os.path.join(path, LOCK_NAME)  # the name alone says nothing to who reads it
+        if error.errno == errno.EROFS:
+            raise _read_only(path) from None
         raise
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -115,6 +127,8 @@ def _open_or_make(path: str, dir_fd: int) -> int | None:
             return None  # the directory itself has been deleted
         except OSError as error:
             error.filename = os.path.join(path, LOCK_NAME)
+            if error.errno == errno.EROFS:
+                raise _read_only(path) from None
             raise
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "mode_of",
     "mounted_type",
     "not_permitted",
+    "open_directory",
 ]
 
 PRIVATE_MODE: Final = 0o700
@@ -66,13 +67,18 @@ def mode_of(found: os.stat_result) -> int:
     return GROUP_MODE if found.st_mode & 0o070 == 0o070 else PRIVATE_MODE
 
 
-def _owner_name(uid: int) -> str:
+def _name_of(uid: int) -> str:
     import pwd
 
     try:
-        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
+        return pwd.getpwuid(uid).pw_name
     except KeyError:
-        return f"uid {uid}"
+        return ""
+
+
+def _owner_name(uid: int) -> str:
+    name = _name_of(uid)
+    return f"{name} (uid {uid})" if name else f"uid {uid}"
 
 
 def _group_name(gid: int) -> str:
@@ -106,6 +112,9 @@ def check_owner(path: str, found: os.stat_result) -> None:
         remedy = (
             "it is shared with that group, in which we are not: join it, or let its owner make one for another group"
         )
+    if os.geteuid() == 0:  # what root made there, its owner could not use
+        user = _name_of(found.st_uid) or found.st_uid
+        remedy = f"run this as that user (runuser -u {user} -- ...); shmq check needs the right to read only; {remedy}"
     raise PermissionError(
         errno.EACCES,
         f"the broker is another user's: owner {_owner_name(found.st_uid)}, group {_group_name(found.st_gid)}, "
@@ -114,6 +123,15 @@ def check_owner(path: str, found: os.stat_result) -> None:
         "then shmq init --mode 0770",
         path,
     )
+
+
+def open_directory(path: str) -> int:
+    """A descriptor of the broker's directory. Raises PermissionError that says whose it is, if that is the reason."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        check_owner(path, os.stat(path))
+        raise
 
 
 def mounted_type(device: int) -> str:

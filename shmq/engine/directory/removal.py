@@ -22,7 +22,7 @@ from shmq.engine.directory.broker_directory import BrokerDirectory
 from shmq.engine.directory.disk import sweep_disk
 from shmq.engine.directory.lock import LOCK_DRAFT, HeldLock
 from shmq.engine.directory.orphans import sweep_orphans
-from shmq.engine.directory.ownership import check_owner
+from shmq.engine.directory.ownership import open_directory
 from shmq.engine.directory.record import (
     LOCK_NAME,
     RECORD_DRAFT,
@@ -165,11 +165,7 @@ def destroy(path: str, *, force: bool = False) -> Removal:
 
 def _is_brokers(path: str, force: bool) -> bool:
     """Whether the directory is a broker's, as its files prove. Raises CorruptionError if only `force` could say so."""
-    try:
-        dir_fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except PermissionError:
-        check_owner(path, os.stat(path))  # says more
-        raise
+    dir_fd = open_directory(path)
     try:
         record = is_record(path, dir_fd, anyhow=force)
         return record or read_copy(path, dir_fd) is not None or next(unrecorded(os.fstat(dir_fd)), None) is not None
