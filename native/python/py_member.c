@@ -254,39 +254,7 @@ static PyObject *member_memory_users(PyObject *self, PyObject *nothing) {
 static PyObject *member_header(PyObject *self, PyObject *nothing) {
     (void)nothing;
     shmq_member *m = shmq_py_usable(self);
-    if (m == NULL) {
-        return NULL;
-    }
-    shmq_segment_shm *header = m->header;
-    char path[SHMQ_PATH_MAX];
-    memcpy(path, header->path, sizeof(path));
-    shmq_py_number numbers[] = {
-        {"version", header->version},
-        {"fingerprint", header->fingerprint},
-        {"memory", m->memory},
-        {"features_required", header->features_required},
-        {"features", header->features},
-        {"created_ns", header->created_ns},
-        {"epoch", shmq_broker_epoch(m)},
-        {"patience_ns", m->patience_ns},
-        {"disk", m->disk},
-        {"granules", m->granule_count},
-        {"uid", header->uid},
-        {"mode", header->mode},
-    };
-    PyObject *dict = shmq_py_numbers(numbers, sizeof(numbers) / sizeof(numbers[0]));
-    if (dict == NULL || shmq_py_put(dict, "anonymous", PyBool_FromLong(m->anonymous)) != 0 ||
-        shmq_py_put(dict, "uuid", PyBytes_FromStringAndSize((const char *)header->uuid, 16)) != 0 ||
-        shmq_py_put(dict, "key_check",
-                    PyBytes_FromStringAndSize((const char *)header->key_check,
-                                              m->encrypts ? (Py_ssize_t)sizeof(header->key_check) : 0)) != 0 ||
-        shmq_py_put(dict, "boot_id", PyBytes_FromStringAndSize((const char *)header->boot_id, 16)) != 0 ||
-        shmq_py_put(dict, "path", PyUnicode_DecodeFSDefaultAndSize(path, (Py_ssize_t)strnlen(path, sizeof(path)))) !=
-            0) {
-        Py_XDECREF(dict);
-        return NULL;
-    }
-    return dict;
+    return m == NULL ? NULL : shmq_py_header(m);
 }
 
 /* Copies the first fault, "" if there is none. The caller holds the structure lock. */

@@ -15,6 +15,7 @@ typedef struct {
 
 void shmq_py_usage_look(const shmq_member *m, shmq_py_usage *usage); /* without the GIL */
 PyObject *shmq_py_usage_dict(const shmq_py_usage *usage);
+PyObject *shmq_py_header(const shmq_member *m); /* what it says of the segment, as a dict */
 /* [(name, bytes for slots, bytes of bodies)] of all queues; empty while another process changes the structure. */
 PyObject *shmq_py_memory_users(shmq_member *m);
 PyObject *shmq_py_queue_names(shmq_member *m);   /* [(name, index, incarnation)] */

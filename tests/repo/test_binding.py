@@ -16,7 +16,7 @@ SHARED = r"\b\w+_shm\b|\bm->rows\b|->(?:page|counters|directory|granules|shm|slo
 TOUCH = re.compile(f"{ATOMIC}|{SHARED}")
 
 # What a broker is: written before anybody can join, and never again.
-IDENTITY = {("native/python/py_member.c", "shmq_segment_shm")}
+IDENTITY = {("native/python/py_usage.c", "shmq_segment_shm")}
 
 
 def touches(sources: Mapping[str, str]) -> Iterator[tuple[str, str]]:
