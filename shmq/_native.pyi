@@ -100,6 +100,8 @@ class Member:
     @property
     def closed(self) -> bool: ...
     @property
+    def lost(self) -> bool: ...
+    @property
     def forked(self) -> bool: ...
     dead_letters: int
     def after_fork(self) -> None: ...
@@ -335,7 +337,7 @@ class ConsumerHandle:
     def _begin(
         self,
         queue: QueueHandle,
-        row: int,
+        row: Row | None,
         subscription: Subscription | None,
         kind: type[MessageHandle],
         prefetch: int,

@@ -10,10 +10,10 @@ PyTypeObject *consumer_type;
 
 shmq_status consumer_usable(const py_consumer *self) {
     shmq_member *m = self->q->m;
-    if (shmq_member_is_closed(m)) {
-        return SHMQ_CLOSED;
+    if (shmq_member_forked(m) || self->serial != m->serial) {
+        return SHMQ_SETTLED;
     }
-    return shmq_member_forked(m) || self->serial != m->serial ? SHMQ_SETTLED : SHMQ_OK;
+    return shmq_member_usable(m);
 }
 
 bool consumer_has_credit(py_consumer *whole) {
@@ -190,10 +190,18 @@ static py_message *next_message(py_consumer *self, uint64_t until_ns, uint32_t r
     }
 }
 
+bool consumer_is_open(py_consumer *self) {
+    if (SHMQ_LIKELY(!self->closed)) {
+        return true;
+    }
+    Py_XDECREF(PyObject_CallMethod((PyObject *)self, "_check", NULL)); /* raises */
+    return false;
+}
+
 /* None: there is no credit, or, with `quiet`, no message. */
 static PyObject *take(py_consumer *self, uint64_t until_ns, bool quiet) {
     bool own_row;
-    if (!queue_takes(self->queue)) {
+    if (!queue_takes(self->queue) || !consumer_is_open(self->whole)) {
         return NULL;
     }
     if (!consumer_enters(self->whole, &own_row)) {
@@ -270,18 +278,20 @@ PyObject *consumer_one_more(PyObject *o) {
 
 /* ---- the type ---- */
 
-/* _begin(queue, row, subscription, Message, prefetch, whole or None). Row 0: a consumer of several queues. */
+/* _begin(queue, Row, subscription, Message, prefetch, whole or None). None in place of a Row: a consumer of several
+ * queues. */
 static PyObject *consumer_begin(PyObject *o, PyObject *args) {
     py_consumer *self = (py_consumer *)o;
-    PyObject *queue, *subscription, *type, *whole;
-    unsigned int row, prefetch;
-    if (!PyArg_ParseTuple(args, "O!IOOIO", queue_type, &queue, &row, &subscription, &type, &prefetch, &whole)) {
+    PyObject *queue, *own, *subscription, *type, *whole;
+    unsigned int prefetch;
+    if (!PyArg_ParseTuple(args, "O!OOOIO", queue_type, &queue, &own, &subscription, &type, &prefetch, &whole)) {
         return NULL;
     }
+    bool several = own == Py_None;
     if (self->owner != NULL || !PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, message_type) ||
-        row >= SHMQ_CONSUMER_ROWS || (row != 0 && Py_TYPE(subscription) != subscription_type) ||
+        (!several && (Py_TYPE(own) != row_type || Py_TYPE(subscription) != subscription_type)) ||
         (whole != Py_None && !PyType_IsSubtype(Py_TYPE(whole), consumer_type))) {
-        PyErr_SetString(PyExc_TypeError, "_begin(queue, row, subscription, Message, prefetch, whole), once");
+        PyErr_SetString(PyExc_TypeError, "_begin(queue, Row, subscription, Message, prefetch, whole), once");
         return NULL;
     }
     if (!queue_ready((py_queue *)queue)) {
@@ -291,8 +301,9 @@ static PyObject *consumer_begin(PyObject *o, PyObject *args) {
     self->owner = (shmq_py_member *)Py_NewRef((PyObject *)self->queue->owner);
     self->q = self->queue->q;
     self->serial = self->q->serial;
-    self->several = row == 0;
-    self->row = row;
+    self->several = several;
+    self->own = several ? NULL : Py_NewRef(own);
+    self->row = several ? 0 : row_number(own);
     self->subscription = Py_NewRef(subscription);
     self->message_type = (PyTypeObject *)Py_NewRef(type);
     self->prefetch = prefetch;
@@ -341,6 +352,7 @@ static void consumer_dealloc(PyObject *o) {
     Py_CLEAR(self->queue);
     Py_CLEAR(self->owner);
     Py_CLEAR(self->subscription);
+    Py_CLEAR(self->own);
     Py_CLEAR(self->message_type);
     Py_CLEAR(self->dropped);
     release(o);

@@ -15,6 +15,7 @@ typedef struct py_consumer {
     uint64_t serial; /* of the member: another one after a fork */
     bool several;
     PyObject *subscription; /* strong */
+    PyObject *own; /* strong: its Row; NULL: of several queues, each part has one */
     PyTypeObject *message_type; /* strong; Message */
     struct py_consumer *whole; /* strong, or itself: the consumer whose credit and list count */
     PyObject *dropped; /* strong; set: places of messages that were dropped unsettled, and not told yet */
@@ -72,6 +73,9 @@ PyObject *consumer_receive_until(PyObject *o, PyObject *timeout, uint64_t until_
 PyObject *consumer_one_more(PyObject *o);
 /* _receive_many(limit, timeout) -> Batch. An exception of the first wait is passed on. */
 PyObject *consumer_receive_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
+/* False, with Closed set: another thread has closed it, and its row may be another consumer's. The caller asks last before
+ * it enters. */
+bool consumer_is_open(py_consumer *whole);
 /* Before and after a wait. False: no credit. *own_row: this thread sleeps on the consumer's row. */
 bool consumer_enters(py_consumer *whole, bool *own_row);
 int consumer_leaves(py_consumer *whole, bool own_row);

@@ -19,6 +19,7 @@ typedef struct py_delivery {
     bool over;       /* settled, given back, or lost to another owner */
     bool ended;      /* this process has applied an outcome */
     uint64_t place;  /* in the order of the queue */
+    PyObject *row; /* held until it is over: the Row of the consumer that had it; NULL: it is the process's, or over */
     shmq_delivery d;
 } py_delivery;
 
@@ -33,9 +34,9 @@ typedef struct py_view {
     uint32_t pin;
 } py_view;
 
-PyObject *delivery_new(py_queue *self, const shmq_delivery *d) { return delivery_of(self, self->q, d); }
+PyObject *delivery_new(py_queue *self, const shmq_delivery *d) { return delivery_of(self, self->q, d, NULL); }
 
-PyObject *delivery_of(py_queue *self, shmq_queue *q, const shmq_delivery *d) {
+PyObject *delivery_of(py_queue *self, shmq_queue *q, const shmq_delivery *d, PyObject *row) {
     allocfunc alloc = (allocfunc)PyType_GetSlot(delivery_type, Py_tp_alloc);
     py_delivery *delivery = (py_delivery *)alloc(delivery_type, 0);
     if (delivery != NULL) {
@@ -46,6 +47,10 @@ PyObject *delivery_of(py_queue *self, shmq_queue *q, const shmq_delivery *d) {
         delivery->d = *d;
         delivery->d.by = NULL; /* the subscription may go before the delivery */
         delivery->place = shmq_place_of(q, d);
+        delivery->row = row;
+        if (row != NULL) {
+            row_hold(row);
+        }
         pthread_mutex_lock(&q->m->handles_lock);
         q->refs++;
         pthread_mutex_unlock(&q->m->handles_lock);
@@ -63,10 +68,20 @@ static void free_object(PyObject *o) {
 /* SHMQ_OK: the delivery is of this process, and its broker is open. */
 static shmq_status usable(const py_delivery *self) {
     shmq_member *m = self->q->m;
-    if (shmq_member_is_closed(m)) {
-        return SHMQ_CLOSED;
+    if (shmq_member_forked(m) || self->serial != m->serial) {
+        return shmq_member_is_closed(m) ? SHMQ_CLOSED : SHMQ_SETTLED;
     }
-    return shmq_member_forked(m) || self->serial != m->serial ? SHMQ_SETTLED : SHMQ_OK;
+    return shmq_member_usable(m);
+}
+
+/* It has its outcome: no slot names the consumer's row for it any more. */
+static void is_over(py_delivery *self) {
+    PyObject *row = self->row;
+    self->over = true;
+    self->row = NULL;
+    if (row != NULL) {
+        row_let_go(row);
+    }
 }
 
 /* The same for what only reads: a forked child may. False with an exception set. */
@@ -84,6 +99,7 @@ static void delivery_dealloc(PyObject *o) {
     if (!self->over && usable(self) == SHMQ_OK) {
         (void)shmq_release(self->q, &self->d, false);
     }
+    is_over(self);
     shmq_queue_unbind(self->q);
     Py_CLEAR(self->queue);
     free_object(o);
@@ -93,12 +109,14 @@ void delivery_fails(PyObject *o) {
     py_delivery *self = (py_delivery *)o;
     if (!self->over && usable(self) == SHMQ_OK) {
         self->ended = shmq_release(self->q, &self->d, true) == SHMQ_OK;
-        self->over = true;
+        is_over(self);
     }
 }
 
 static PyObject *answer(py_delivery *self, shmq_status status) {
-    self->over = self->over || status == SHMQ_OK || status == SHMQ_SETTLED;
+    if (status == SHMQ_OK || status == SHMQ_SETTLED) {
+        is_over(self);
+    }
     self->ended = self->ended || status == SHMQ_OK;
     if (status == SHMQ_OK) {
         Py_RETURN_TRUE;
@@ -160,7 +178,9 @@ static PyObject *delivery_move(PyObject *o, PyObject *args) {
             shmq_count_dead_letter(self->q, why == EXPIRED);
         }
     }
-    self->over = self->over || status == SHMQ_OK || status == SHMQ_SETTLED;
+    if (status == SHMQ_OK || status == SHMQ_SETTLED) {
+        is_over(self);
+    }
     self->ended = self->ended || status == SHMQ_OK;
     if (status != SHMQ_OK && status != SHMQ_SETTLED) {
         return queue_raise(to, status);

@@ -2,8 +2,6 @@
 #include "py_shmq.h"
 #include "structmember.h"
 
-#include <time.h>
-
 #include "py_usage.h"
 
 #include "shmq/facts.h"
@@ -64,70 +62,11 @@ static PyObject *member_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     return self;
 }
 
-/* What was counted before a fork are the parent's calls and views. */
-static void count_anew(shmq_py_member *self) {
-    if (self->serial != self->member->serial) {
-        self->serial = self->member->serial;
-        self->calls = self->views = 0;
-    }
-}
-
-void shmq_py_enter(shmq_py_member *self) {
-    count_anew(self);
-    self->calls += 1;
-}
-
-void shmq_py_leave(shmq_py_member *self) { self->calls -= self->calls != 0; }
-
-void shmq_py_view_added(shmq_py_member *self) {
-    count_anew(self);
-    self->views += 1;
-}
-
-/* What a closed member keeps open ends with it, or with the last of its views. */
-static void give_back(shmq_py_member *self) {
-    shmq_member *m = self->member;
-    if (shmq_member_is_closed(m) && !shmq_member_is_closing(m) && self->calls == 0 && self->views == 0) {
-        shmq_member_give_back(m); /* with the GIL: no call can begin in between */
-    }
-}
-
-void shmq_py_view_gone(shmq_py_member *self) {
-    self->views -= self->views != 0;
-    if (self->views == 0 && shmq_member_is_closing(self->member)) {
-        (void)shmq_member_leave(self->member, false); /* the last view of a closed member is gone */
-        give_back(self);
-    }
-}
-
-/* Ends the membership: new calls fail, running ones end, and what this process has in hand goes back to its places. The
- * row is kept while views exist. */
-static shmq_status end_membership(shmq_py_member *self) {
-    shmq_member *m = self->member;
-    if (!shmq_member_close_begin(m)) {
-        return SHMQ_OK;
-    }
-    if (shmq_member_forked(m) || m->process == NULL) {
-        return shmq_member_leave(m, false);
-    }
-    count_anew(self);
-    while (self->calls != 0) {
-        shmq_queue_wake_threads(m);
-        struct timespec moment = {.tv_nsec = (long)SHMQ_NAP_NS};
-        Py_BEGIN_ALLOW_THREADS
-        nanosleep(&moment, NULL);
-        Py_END_ALLOW_THREADS
-    }
-    (void)shmq_sweep_own(m); /* with the GIL: no thread of this process takes anything meanwhile */
-    shmq_queue_close_handles(m);
-    return self->views != 0 ? SHMQ_OK : shmq_member_leave(m, false);
-}
-
 static void member_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     shmq_member *m = as_member(self)->member;
     if (m != NULL) {
-        (void)end_membership(as_member(self));
+        (void)shmq_py_member_end(as_member(self));
         /* Each object that reads the mapping holds a reference to this one. */
         Py_BEGIN_ALLOW_THREADS(void)
         shmq_member_leave(m, true);
@@ -142,8 +81,8 @@ static void member_dealloc(PyObject *self) {
 
 static PyObject *member_close(PyObject *self, PyObject *nothing) {
     (void)nothing;
-    shmq_status status = end_membership(as_member(self));
-    give_back(as_member(self));
+    shmq_status status = shmq_py_member_end(as_member(self));
+    shmq_py_member_give_back(as_member(self));
     if (status != SHMQ_OK) {
         return shmq_py_raise(status);
     }
@@ -154,13 +93,11 @@ static PyObject *member_after_fork(PyObject *self, PyObject *nothing) {
     (void)nothing;
     shmq_member *m = as_member(self)->member;
     shmq_status status;
-    as_member(self)->calls += 1;
-    do {
+    do { /* no call that close() waits for: what was counted is the parent's. It waits for the rejoin itself */
         Py_BEGIN_ALLOW_THREADS
         status = shmq_member_after_fork(m);
         Py_END_ALLOW_THREADS
     } while (try_again(status));
-    as_member(self)->calls -= 1;
     if (status != SHMQ_OK) {
         return fail(status);
     }
@@ -174,13 +111,13 @@ static PyObject *member_delete(PyObject *self, PyObject *force) {
         return NULL;
     }
     shmq_status status;
-    as_member(self)->calls += 1;
+    shmq_py_enter(as_member(self));
     do {
         Py_BEGIN_ALLOW_THREADS
         status = shmq_member_delete(m, forced != 0);
         Py_END_ALLOW_THREADS
     } while (try_again(status));
-    as_member(self)->calls -= 1;
+    shmq_py_leave(as_member(self));
     if (status != SHMQ_OK) {
         return fail(status);
     }
@@ -231,11 +168,11 @@ static PyObject *member_usage(PyObject *self, PyObject *nothing) {
         return NULL;
     }
     shmq_py_usage usage;
-    as_member(self)->calls += 1;
+    shmq_py_enter(as_member(self));
     Py_BEGIN_ALLOW_THREADS
     shmq_py_usage_look(m, &usage);
     Py_END_ALLOW_THREADS
-    as_member(self)->calls -= 1;
+    shmq_py_leave(as_member(self));
     return shmq_py_usage_dict(&usage);
 }
 
@@ -245,9 +182,9 @@ static PyObject *member_memory_users(PyObject *self, PyObject *nothing) {
     if (m == NULL) {
         return NULL;
     }
-    as_member(self)->calls += 1;
+    shmq_py_enter(as_member(self));
     PyObject *list = shmq_py_memory_users(m);
-    as_member(self)->calls -= 1;
+    shmq_py_leave(as_member(self));
     return list;
 }
 
@@ -277,13 +214,13 @@ static PyObject *member_valid(PyObject *self, PyObject *nothing) {
     }
     char fault[256] = "";
     shmq_status status;
-    as_member(self)->calls += 1;
+    shmq_py_enter(as_member(self));
     do {
         Py_BEGIN_ALLOW_THREADS
         status = look_at_all(m, fault, sizeof(fault));
         Py_END_ALLOW_THREADS
     } while (try_again(status));
-    as_member(self)->calls -= 1;
+    shmq_py_leave(as_member(self));
     if (status != SHMQ_OK) {
         return fail(status);
     }
@@ -349,6 +286,11 @@ static PyObject *get_closed(PyObject *self, void *closure) {
     return PyBool_FromLong(shmq_member_is_closed(as_member(self)->member));
 }
 
+static PyObject *get_lost(PyObject *self, void *closure) {
+    (void)closure;
+    return PyBool_FromLong(shmq_member_is_lost(as_member(self)->member));
+}
+
 static PyObject *get_forked(PyObject *self, void *closure) {
     (void)closure;
     return PyBool_FromLong(shmq_member_forked(as_member(self)->member));
@@ -361,6 +303,7 @@ static PyGetSetDef attributes[] = {
     {"generation", get_generation, NULL, "Generation of the row.", NULL},
     {"serial", get_serial, NULL, "Grows with each new row after a fork.", NULL},
     {"closed", get_closed, NULL, "Has this membership ended?", NULL},
+    {"lost", get_lost, NULL, "Were its descriptors closed beneath it, so that others took it for dead?", NULL},
     {"forked", get_forked, NULL, "Is this a forked child that has no row of its own yet?", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -89,7 +89,7 @@ static PyObject *message_delivered(PyObject *o, void *unused) {
 
 /* Dropped unsettled: the attempt counts, and the next call of the consumer tells of it. */
 static void tell_of_drop(py_message *self) {
-    PyObject *delivery = delivery_of(self->consumer->queue, self->q, &self->d);
+    PyObject *delivery = delivery_of(self->consumer->queue, self->q, &self->d, self->consumer->own);
     PyObject *callback = delivery != NULL ? PyObject_GetAttrString((PyObject *)self->consumer, "_forgot") : NULL;
     if (callback != NULL) {
         tell_in_destructor(callback, delivery, true);
@@ -213,7 +213,7 @@ static PyObject *message_claimed(PyObject *o, PyObject *unused) {
     if (!is_in_hand(self)) {
         Py_RETURN_NONE;
     }
-    PyObject *delivery = delivery_of(self->consumer->queue, self->q, &self->d);
+    PyObject *delivery = delivery_of(self->consumer->queue, self->q, &self->d, self->consumer->own);
     if (delivery == NULL) {
         return NULL;
     }

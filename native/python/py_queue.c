@@ -6,6 +6,16 @@
 
 PyTypeObject *queue_type;
 
+/* Asked after each part of a call in which Python ran: another thread may have closed the broker meanwhile, and given the
+ * row back in whose name this call would write. */
+static bool is_usable(py_queue *self) {
+    shmq_status status = shmq_member_usable(self->q->m);
+    if (SHMQ_UNLIKELY(status != SHMQ_OK)) {
+        queue_raise(self, status);
+    }
+    return status == SHMQ_OK;
+}
+
 bool queue_ready(py_queue *self) {
     if (SHMQ_UNLIKELY(self->q == NULL)) {
         PyObject *bound = PyObject_CallMethod((PyObject *)self, "_attach", NULL); /* unpickled or closed */
@@ -19,21 +29,18 @@ bool queue_ready(py_queue *self) {
         }
     }
     shmq_member *m = self->q->m;
-    if (SHMQ_UNLIKELY(shmq_member_is_closed(m))) {
-        queue_raise(self, SHMQ_CLOSED); /* its memory may have been given back */
-        return false;
-    }
     if (SHMQ_LIKELY(!shmq_member_forked(m) && self->q->serial == m->serial)) {
-        return true;
+        return is_usable(self);
     }
-    shmq_status status = shmq_member_forked(m) ? shmq_member_after_fork(m) : SHMQ_OK;
+    shmq_status status = shmq_member_is_closed(m) ? shmq_member_refused(m) : shmq_member_after_fork(m);
     if (status == SHMQ_OK) {
         status = shmq_queue_rebind(self->q);
     }
     if (status != SHMQ_OK) {
         queue_raise(self, status);
+        return false;
     }
-    return status == SHMQ_OK;
+    return is_usable(self);
 }
 
 static bool do_upkeep(py_queue *self) {
@@ -42,7 +49,7 @@ static bool do_upkeep(py_queue *self) {
     }
     PyObject *done = PyObject_CallMethod((PyObject *)self, "_do_upkeep", NULL);
     Py_XDECREF(done);
-    return done != NULL;
+    return done != NULL && is_usable(self);
 }
 
 /* While a put waits: perhaps only this process can log that the queue is full of old messages. */
@@ -57,7 +64,7 @@ static bool tell_alerts(py_queue *self) {
 
 bool queue_begins(py_queue *self) { return queue_ready(self) && do_upkeep(self); }
 
-bool queue_goes_on(py_queue *self) { return PyErr_CheckSignals() == 0 && do_upkeep(self); }
+bool queue_goes_on(py_queue *self) { return PyErr_CheckSignals() == 0 && is_usable(self) && do_upkeep(self); }
 
 void room_wait_begins(room_wait *w, uint64_t until_ns) {
     w->since_ns = shmq_now_ns();
@@ -69,13 +76,13 @@ bool room_wait_goes_on(py_queue *self, room_wait *w, shmq_status lacking) {
         return false;
     }
     if (!w->endless || w->told || lacking == SHMQ_OK) {
-        return true;
+        return is_usable(self);
     }
     PyObject *told = PyObject_CallMethod((PyObject *)self, "_waits_for_room", "sd", shmq_status_name(lacking),
                                          (double)(shmq_now_ns() - w->since_ns) / 1e9);
     w->told = told == Py_True;
     Py_XDECREF(told);
-    return told != NULL;
+    return told != NULL && is_usable(self);
 }
 
 PyObject *queue_raise(py_queue *self, shmq_status status) {

@@ -114,8 +114,8 @@ typedef struct py_caller {
 void caller_begins(py_caller *c, py_queue *queue);
 /* A Delivery object of an acquired entry. */
 PyObject *delivery_new(py_queue *self, const shmq_delivery *d);
-/* The same for another binding of the same queue. */
-PyObject *delivery_of(py_queue *self, shmq_queue *q, const shmq_delivery *d);
+/* The same for another binding of the same queue, and in the name of this Row. */
+PyObject *delivery_of(py_queue *self, shmq_queue *q, const shmq_delivery *d, PyObject *row);
 /* A View of a body in a block, pinned. NULL: the body is not in a block, or no pin is free; with an exception: no
  * memory. */
 PyObject *body_view(shmq_py_member *owner, shmq_queue *q, const shmq_delivery *d);
@@ -126,6 +126,10 @@ void tell_in_destructor(PyObject *callback, PyObject *argument, bool fails);
 void delivery_fails(PyObject *delivery);
 /* A Row object for a row that this process has just opened. */
 PyObject *row_new(py_queue *queue, uint32_t number);
+/* A delivery in the row's name is on the way to its outcome: until row_let_go() the row is nobody else's. */
+void row_hold(PyObject *row);
+void row_let_go(PyObject *row);
+uint32_t row_number(PyObject *row);
 PyObject *loan_new(py_queue *self, PyObject *headers, uint64_t bytes, uint64_t until_ns);
 
 /* From a tuple in the order of enum shmq_setting, with None for those not given; false with an exception set.

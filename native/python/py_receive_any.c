@@ -115,6 +115,9 @@ PyObject *consumer_take_any(PyObject *o, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OIO", &parts, &first, &timeout) || !parse_timeout(timeout, &until)) {
         return NULL;
     }
+    if (!consumer_is_open(whole)) {
+        return NULL;
+    }
     if (!consumer_enters(whole, &s.own_rows)) {
         Py_RETURN_NONE;
     }

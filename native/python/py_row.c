@@ -12,6 +12,8 @@ typedef struct py_row {
     shmq_queue *q; /* the binding at open; NULL: given back */
     uint64_t serial; /* of the member: another one after a fork */
     unsigned int number;
+    uint32_t holds; /* deliveries on the way to their outcome: slots name the row until then */
+    bool leaving; /* to be given back with the last of them */
 } py_row;
 
 PyObject *row_new(py_queue *queue, uint32_t number) {
@@ -73,9 +75,27 @@ static bool given_back(py_row *self) {
     return true;
 }
 
+uint32_t row_number(PyObject *o) { return ((py_row *)o)->number; }
+
+void row_hold(PyObject *o) {
+    Py_INCREF(o);
+    ((py_row *)o)->holds++;
+}
+
+void row_let_go(PyObject *o) {
+    py_row *self = (py_row *)o;
+    self->holds--;
+    if (self->leaving && self->holds == 0) {
+        (void)given_back(self); /* or, after a signal, the destructor does it */
+    }
+    Py_DECREF(o);
+}
+
 static PyObject *row_close(PyObject *o, PyObject *unused) {
+    py_row *self = (py_row *)o;
     (void)unused;
-    while (!given_back((py_row *)o)) {
+    self->leaving = true;
+    while (self->holds == 0 && !given_back(self)) {
         if (PyErr_CheckSignals() < 0) {
             return NULL; /* the next close tries again, or the destructor */
         }

@@ -24,6 +24,7 @@ typedef struct {
     PyObject_HEAD shmq_member *member;
     uint32_t calls; /* calls without the GIL: they keep the mapping */
     uint32_t views; /* views and loans: while any exist, a closed member keeps its row */
+    bool kept; /* it is closed but for its row: the last view gives that back */
     uint32_t
         dead_letters; /* messages for which the dead letters had no room: Python tries again before it takes anything */
     PyObject *untold; /* strong or NULL: dict of errors that are told once, and that a batch has met; see py_untold.c */
@@ -35,6 +36,11 @@ void shmq_py_enter(shmq_py_member *self);
 void shmq_py_leave(shmq_py_member *self);
 void shmq_py_view_added(shmq_py_member *self);
 void shmq_py_view_gone(shmq_py_member *self);
+/* Ends the membership: new calls fail, running ones end, and what this process has in hand goes back to its places. The row
+ * is kept while views exist. */
+shmq_status shmq_py_member_end(shmq_py_member *self);
+/* What a closed member keeps open ends with it, or with the last of its views. */
+void shmq_py_member_give_back(shmq_py_member *self);
 
 /* The type Member; one interpreter in a process, see module.c. */
 extern PyTypeObject *shmq_py_member_type;

@@ -79,6 +79,7 @@ static inline bool scratch_exists(void) {
 static inline void scratch_kill(shmq_member *m) {
     int fd = m->lock_fd;
     m->lock_fd = -1;
+    m->process->start_time = 0; /* else others would find that this process runs, and has only lost its lock */
     shmq_before_kernel(&m->process->word);
     close(fd);
     if (m->structure_locked) { /* private memory would be gone too; here it is freed later */

@@ -98,6 +98,7 @@ _EXCEPTIONS: Final[dict[str, Callable[[str, str, str, int], Exception]]] = {
     "TIMEOUT": _plain(Timeout),
     "INTERRUPTED": _interrupted,
     "CLOSED": _plain(Closed, "open it again"),
+    "MEMBERSHIP_LOST": _broker_error(BrokerError),
     "NOT_FOUND": _plain(NotFound, "check the name, or let Broker.queue() create it"),
     "SETTLED": _plain(SettlementError),
     "TOO_LARGE": _plain(MessageTooLarge),

@@ -127,11 +127,9 @@ static inline uint32_t shmq_name_len(const shmq_queue_shm *page) {
 /* Is it not shut down? */
 static inline bool shmq_is_open(const shmq_queue *q) { return shmq_load_relaxed(&q->page->shut_down) == SHMQ_OPEN; }
 
-/* May it be used? SHMQ_OK, SHMQ_CLOSED, SHMQ_GONE, SHMQ_NOT_FOUND. Writes nothing, and starts nothing. */
+/* May it be used? SHMQ_OK, SHMQ_CLOSED, SHMQ_MEMBERSHIP_LOST, SHMQ_GONE, SHMQ_NOT_FOUND. Writes nothing shared, and starts nothing. */
 static inline shmq_status shmq_queue_usable(const shmq_queue *q) {
-    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->m->closed) != 0)) {
-        return SHMQ_CLOSED;
-    }
+    SHMQ_TRY(shmq_member_usable(q->m));
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->m->header->state) != SHMQ_SEGMENT_LIVE) && shmq_member_is_gone(q->m)) {
         return shmq_fail(SHMQ_GONE, "this broker was deleted");
     }
@@ -141,7 +139,7 @@ static inline shmq_status shmq_queue_usable(const shmq_queue *q) {
 /* How each call that does something with messages begins: with a share of the upkeep, then the question whether the queue may be
  * used. */
 static inline shmq_status shmq_queue_enter(shmq_queue *q) {
-    if (SHMQ_LIKELY(shmq_load_relaxed(&q->m->closed) == 0)) { /* else its header may not be there any more */
+    if (SHMQ_LIKELY(shmq_member_usable(q->m) == SHMQ_OK)) { /* else it has no right to the header */
         shmq_upkeep_look(q->m);
     }
     return shmq_queue_usable(q);

@@ -13,8 +13,14 @@
 #include "shmq/slot.h"
 #include "shmq/status.h"
 
-/* shmq_member.closed: CLOSING refuses every call and keeps the row while views are alive. */
-enum { SHMQ_MEMBER_LEFT = 1, SHMQ_MEMBER_CLOSING = 2 };
+/* shmq_member.closed: CLOSING refuses every call and keeps the row while views are alive. LOST: its descriptors were closed
+ * beneath it, so its row is no more its own, and it writes nothing. */
+enum { SHMQ_MEMBER_LEFT = 1, SHMQ_MEMBER_CLOSING = 2, SHMQ_MEMBER_LOST = 3 };
+
+/* A file, whatever descriptor leads to it. A descriptor is a number: closed beneath its owner, it may be a stranger's file. */
+typedef struct shmq_file {
+    uint64_t device, inode; /* both 0: none */
+} shmq_file;
 
 /* DEAD_LETTERS: messages have expired, and are to be moved to the dead letters. ALERTS: it is time to look for what is to be told. */
 enum shmq_upcall { SHMQ_UPCALL_DEAD_LETTERS = 1, SHMQ_UPCALL_ALERTS = 2, SHMQ_ANY_UPCALL = 3 };
@@ -29,6 +35,8 @@ typedef struct shmq_member {
     int lock_fd;   /* holds our row's byte; closed, never unlocked */
     int map_fd;    /* another description of the same file: a forked child opens its own lock_fd through it */
     int dir_fd;    /* the broker's directory; -1: anonymous */
+    shmq_file segment,
+        home; /* what these lead to. Each use that could harm another file asks for it: see descriptors.h */
     char name[64]; /* of the segment below /dev/shm, without slash */
 
     /* private copies of constants of the header, checked at attach */
@@ -52,6 +60,7 @@ typedef struct shmq_member {
 
     uint32_t row;
     uint32_t row_generation;
+    uint64_t row_word; /* what our row says while we are a member: another word there says that we were reaped */
     shmq_process_shm *process;
     shmq_process_page_shm *page;
     uint64_t serial; /* grows with each re-attachment (fork): handles made before bind anew */
@@ -69,6 +78,8 @@ typedef struct shmq_member {
     struct shmq_queue *handles; /* one per queue that this process uses; handles_lock */
     shmq_a64 swept_ns; /* when it last swept the blocks for want of memory */
     shmq_a64 looked_ns; /* when this process last looked for the dead */
+    shmq_a64 lockless,
+        lockless_ns; /* a row whose process runs, but has lost its lock, and since when: see liveness.c */
     shmq_a64 watched_ns;           /* when this process last watched a process that held something; 0: never */
     shmq_a32 wake_words_taken; /* bit n: process->wake_words[n] is in use by a wait */
     shmq_a64 receipts; /* bit n: page->receipts[n] is in use by a put */
@@ -141,6 +152,20 @@ static inline bool shmq_member_is_closed(const shmq_member *m) { return shmq_loa
 static inline bool shmq_member_is_closing(const shmq_member *m) {
     return shmq_load_seq(&m->closed) == SHMQ_MEMBER_CLOSING;
 }
+static inline bool shmq_member_is_lost(const shmq_member *m) { return shmq_load_seq(&m->closed) == SHMQ_MEMBER_LOST; }
+/* Its row and its locks are its own: nobody else has reaped it, or may. */
+bool shmq_member_is_in_place(const shmq_member *m);
+/* Waits for a thread that makes this child a member just now. */
+void shmq_member_await_rejoin(shmq_member *m);
+/* Why a call may not go on: SHMQ_CLOSED, or SHMQ_MEMBERSHIP_LOST, when this process finds out that it was reaped while it runs. */
+shmq_status shmq_member_refused(shmq_member *m);
+/* Its descriptors lead elsewhere: SHMQ_MEMBERSHIP_LOST from now on. */
+shmq_status shmq_member_lost(shmq_member *m);
+/* May this process still write? One look at its own row: a process that was reaped has no right to a word of it. */
+static inline shmq_status shmq_member_usable(shmq_member *m) {
+    bool here = shmq_load_relaxed(&m->closed) == 0 && shmq_load_relaxed(&m->process->word) == m->row_word;
+    return SHMQ_LIKELY(here) ? SHMQ_OK : shmq_member_refused(m);
+}
 /* False: it is closed, or another thread is at it. */
 static inline bool shmq_member_close_begin(shmq_member *m) {
     return shmq_cas32_seq(&m->closed, 0, SHMQ_MEMBER_CLOSING);
@@ -158,7 +183,8 @@ static inline bool shmq_upcall_take(shmq_member *m, uint32_t upcall) {
 static inline bool shmq_member_forked(const shmq_member *m) { return *m->alive == 0; }
 
 /* Is the process of this row dead? (1) the caller has read the word that names it (2) row and generation are read here
- * (3) our own row: alive; else its lock byte. Never true for a row that is FREE. */
+ * (3) our own row: alive; else its lock byte (4) a process that runs without its lock gets the patience to find out that
+ * its row is REAPING. Never true for a row that is FREE. */
 bool shmq_process_dead(shmq_member *m, uint32_t row);
 /* Number of members whose lock is held. */
 uint32_t shmq_members_live(shmq_member *m);

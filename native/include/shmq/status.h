@@ -21,6 +21,7 @@ typedef enum shmq_status {
     SHMQ_TIMEOUT,      /* join() not done within the time */
     SHMQ_INTERRUPTED,  /* a signal came: let its handlers run, then call again */
     SHMQ_CLOSED,       /* this membership is closed */
+    SHMQ_MEMBERSHIP_LOST,         /* this process was reaped while it runs: its descriptors were closed beneath it */
     SHMQ_NOT_FOUND,    /* no such queue, or deleted while in use */
     SHMQ_SETTLED,      /* settled before, or taken away */
     SHMQ_TOO_LARGE,    /* would never fit */

@@ -8,6 +8,7 @@
 
 #include "flow/file_backing.h"
 #include "flow/rows_base.h"
+#include "shmq/descriptors.h"
 #include "shmq/alert.h"
 #include "shmq/cipher.h"
 #include "shmq/cold.h"
@@ -83,7 +84,7 @@ shmq_ordinal shmq_rows_end(shmq_ring *back) {
 
 static int lock_mover(const shmq_queue *q, short how) {
     struct flock lock = {.l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(MOVER_BYTE + q->index), .l_len = 1};
-    return fcntl(q->m->lock_fd, F_OFD_SETLK, &lock);
+    return shmq_has_locks(q->m) ? fcntl(q->m->lock_fd, F_OFD_SETLK, &lock) : -1;
 }
 
 static bool try_lock(shmq_queue *q) {

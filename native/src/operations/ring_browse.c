@@ -128,7 +128,7 @@ shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t 
     uint64_t slice_end = shmq_slice_end(q->m);
     while (status == SHMQ_OK) {
         shmq_ring *level;
-        shmq_delivery d;
+        shmq_delivery d = {0};
         uint32_t seen = shmq_announce(q, row, true);
         /* Read before the look: so the look finds all that was put before the shutdown. */
         bool shut = shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN;

@@ -1,6 +1,6 @@
 /* How a process becomes a member, stays one across fork, and leaves. */
 #include "shmq/cipher.h"
-#include "shmq/member.h"
+#include "shmq/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,80 +15,6 @@
 #include "shmq/structure.h"
 
 #define ID_BLOCK UINT64_C(65536)
-
-/* All memberships of this process, for the fork handler. The process holds the mutex across fork, and while it opens or
- * closes a lock descriptor. A child must never inherit a descriptor that the handler does not know: it would keep its
- * parent's row byte locked after the parent's death. */
-static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t rejoin_mutex = PTHREAD_MUTEX_INITIALIZER; /* one thread of a child makes the child a member */
-static pthread_once_t list_once = PTHREAD_ONCE_INIT;
-static shmq_member *list;
-
-static void before_fork(void) { pthread_mutex_lock(&list_mutex); }
-
-static void parent_after_fork(void) { pthread_mutex_unlock(&list_mutex); }
-
-/* The child calls close(2) only: other threads of the parent may have held any lock of the C library. Closing a shared
- * description unlocks nothing while the parent has it open; F_UNLCK would take the parent's locks away. */
-static void child_after_fork(void) {
-    for (shmq_member *m = list; m != NULL; m = m->next) {
-        if (m->lock_fd >= 0) {
-            close(m->lock_fd);
-            m->lock_fd = -1;
-        }
-        pthread_mutex_init(&m->handles_lock, NULL); /* a child that never joins takes it when it drops a handle */
-    }
-    pthread_mutex_init(&list_mutex, NULL);
-    pthread_mutex_init(&rejoin_mutex, NULL);
-}
-
-static void register_handlers(void) {
-    SHMQ_ASSERT(pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0);
-}
-
-static void list_add(shmq_member *m) {
-    pthread_once(&list_once, register_handlers);
-    pthread_mutex_lock(&list_mutex);
-    m->next = list;
-    list = m;
-    pthread_mutex_unlock(&list_mutex);
-}
-
-static void list_remove(shmq_member *m) {
-    pthread_mutex_lock(&list_mutex);
-    for (shmq_member **at = &list; *at != NULL; at = &(*at)->next) {
-        if (*at == m) {
-            *at = m->next;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&list_mutex);
-}
-
-/* Opens the same file again, as another description; also when the file has no name any more. */
-static int open_again(int fd) {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    return open(path, O_RDWR | O_CLOEXEC);
-}
-
-static shmq_status open_lock(shmq_member *m) {
-    pthread_mutex_lock(&list_mutex);
-    m->lock_fd = open_again(m->map_fd);
-    shmq_status status = m->lock_fd >= 0 ? SHMQ_OK : shmq_fail_errno("cannot open the segment %s again", m->name);
-    pthread_mutex_unlock(&list_mutex);
-    return status;
-}
-
-/* Gives up every lock byte that this membership holds. */
-static void close_lock(shmq_member *m) {
-    pthread_mutex_lock(&list_mutex);
-    if (m->lock_fd >= 0) {
-        close(m->lock_fd);
-        m->lock_fd = -1;
-    }
-    pthread_mutex_unlock(&list_mutex);
-}
 
 static shmq_status make_alive_page(shmq_member *m) {
     void *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -115,10 +41,11 @@ static shmq_status attach(shmq_member *m, const char *name, const shmq_home *hom
         if (m->dir_fd < 0) {
             return shmq_fail_errno("cannot duplicate the descriptor of the broker's directory");
         }
+        m->home = shmq_file_of(m->dir_fd);
     }
     SHMQ_TRY(make_alive_page(m));
     SHMQ_TRY(shmq_segment_map(m, name, home, O_RDWR));
-    SHMQ_TRY(open_lock(m));
+    SHMQ_TRY(shmq_lock_fd_open(m));
     return shmq_row_take(m, false);
 }
 
@@ -132,7 +59,7 @@ shmq_status shmq_member_attach(const char *name, const shmq_home *home, shmq_mem
     m->row = SHMQ_NO_ROW;
     m->serial = 1;
     init_mutexes(m);
-    list_add(m);
+    shmq_descriptors_watch(m);
     shmq_status status = attach(m, name, home);
     if (status != SHMQ_OK) {
         shmq_store_seq(&m->closed, 1);
@@ -144,20 +71,16 @@ shmq_status shmq_member_attach(const char *name, const shmq_home *home, shmq_mem
 }
 
 static shmq_status attach_child(shmq_member *m) {
-    /* The child opens a description of its own: the inherited one is shared with the parent, with its locks. */
-    int fd = open_again(m->map_fd);
-    if (fd < 0) {
-        return shmq_fail_errno("cannot open the segment %s again after a fork", m->name);
-    }
-    close(m->map_fd);
-    m->map_fd = fd;
+    /* The child opens descriptions of its own: the inherited one is shared with the parent, with its locks. */
     m->process = NULL;
     m->page = NULL;
     init_mutexes(m);
-    SHMQ_TRY(open_lock(m));
-    shmq_status status = shmq_row_take(m, true);
+    shmq_status status = shmq_descriptors_of_child(m);
+    if (status == SHMQ_OK) {
+        status = shmq_row_take(m, true);
+    }
     if (status != SHMQ_OK) {
-        close_lock(m);
+        shmq_lock_fd_close(m);
     }
     return status;
 }
@@ -166,7 +89,7 @@ shmq_status shmq_member_after_fork(shmq_member *m) {
     if (!shmq_member_forked(m)) {
         return SHMQ_OK;
     }
-    pthread_mutex_lock(&rejoin_mutex);
+    pthread_mutex_lock(&shmq_rejoin_mutex);
     shmq_status status = SHMQ_OK;
     if (shmq_member_forked(m)) {
         status = shmq_load_seq(&m->closed) ? SHMQ_OK : attach_child(m);
@@ -183,8 +106,38 @@ shmq_status shmq_member_after_fork(shmq_member *m) {
             shmq_store_seq((shmq_a32 *)(uintptr_t)m->alive, 1);
         }
     }
-    pthread_mutex_unlock(&rejoin_mutex);
+    pthread_mutex_unlock(&shmq_rejoin_mutex);
     return status;
+}
+
+void shmq_member_await_rejoin(shmq_member *m) {
+    (void)m;
+    pthread_mutex_lock(&shmq_rejoin_mutex);
+    pthread_mutex_unlock(&shmq_rejoin_mutex);
+}
+
+bool shmq_member_is_in_place(const shmq_member *m) {
+    return shmq_load_seq(&m->process->word) == m->row_word && shmq_has_locks(m);
+}
+
+shmq_status shmq_member_lost(shmq_member *m) {
+    (void)shmq_cas32_seq(&m->closed, 0, SHMQ_MEMBER_LOST);
+    return shmq_member_refused(m);
+}
+
+shmq_status shmq_member_refused(shmq_member *m) {
+    uint32_t closed = shmq_load_seq(&m->closed);
+    if (closed == 0) {
+        return shmq_member_lost(m);
+    }
+    return closed != SHMQ_MEMBER_LOST
+               ? SHMQ_CLOSED
+               : shmq_fail(
+                     SHMQ_MEMBERSHIP_LOST,
+                     "this process has lost the broker: its descriptors were closed beneath it, and others take it "
+                     "for dead\nsegment %s\nopen the broker again; a daemon opens it after it has closed all "
+                     "descriptors",
+                     m->name);
 }
 
 static bool others_live(const shmq_member *m) {
@@ -200,7 +153,7 @@ static shmq_status unlink_if_last(shmq_member *m) {
     } while (status == SHMQ_INTERRUPTED); /* leaving is done in one piece; signals are handled after it */
     SHMQ_TRY(status);
     struct stat file;
-    if (!others_live(m) && fstat(m->map_fd, &file) == 0 && file.st_nlink > 0) {
+    if (!others_live(m) && shmq_leads_to(m->map_fd, &m->segment, &file) && file.st_nlink > 0) {
         char path[128];
         snprintf(path, sizeof(path), "/dev/shm/%s", m->name);
         unlink(path);
@@ -217,7 +170,7 @@ static shmq_status delete_name(shmq_member *m) {
     snprintf(path, sizeof(path), "/dev/shm/%s", m->name);
     if (unlink(path) != 0 && errno != ENOENT) {
         struct stat file;
-        if ((errno == EPERM || errno == EACCES) && fstat(m->map_fd, &file) == 0) {
+        if ((errno == EPERM || errno == EACCES) && shmq_leads_to(m->map_fd, &m->segment, &file)) {
             return shmq_fail(SHMQ_DENIED,
                              "the segment %s is another user's\nowner uid %u, and we are uid %u\n"
                              "let its owner delete the broker",
@@ -252,6 +205,18 @@ static void unmap(shmq_member *m) {
     m->page = NULL;
 }
 
+/* Its locks go after this process's own threads have left the structure lock. A child of a fork has no locks, and its
+ * mutex may be as a thread of its parent had it. */
+static void leave_locks(shmq_member *m) {
+    if (shmq_member_forked(m)) {
+        shmq_descriptors_close(m);
+        return;
+    }
+    pthread_mutex_lock(&m->lock);
+    shmq_descriptors_close(m);
+    pthread_mutex_unlock(&m->lock);
+}
+
 shmq_status shmq_member_leave(shmq_member *m, bool unmap_too) {
     bool first = shmq_cas32_seq(&m->closed, 0, SHMQ_MEMBER_LEFT) ||
                  shmq_cas32_seq(&m->closed, SHMQ_MEMBER_CLOSING, SHMQ_MEMBER_LEFT);
@@ -260,22 +225,14 @@ shmq_status shmq_member_leave(shmq_member *m, bool unmap_too) {
         /* No process can find the segment of a deleted directory again, so the last member removes it. */
         status = m->anonymous || shmq_member_gone(m) ? unlink_if_last(m) : SHMQ_OK;
         shmq_row_give(m);
-        /* After this process's own threads that are inside the structure lock. */
-        pthread_mutex_lock(&m->lock);
-        close_lock(m);
-        pthread_mutex_unlock(&m->lock);
+    }
+    if (first || shmq_member_is_lost(m)) {
+        leave_locks(m);
     }
     if (unmap_too) {
         unmap(m);
     }
     return status;
-}
-
-static void close_file(int *fd) {
-    if (*fd >= 0) {
-        close(*fd);
-    }
-    *fd = -1;
 }
 
 void shmq_member_give_back(shmq_member *m) {
@@ -290,9 +247,6 @@ void shmq_member_give_back(shmq_member *m) {
         }
         m->mapped = false;
     }
-    close_file(&m->map_fd);
-    close_file(&m->dir_fd);
-    close_file(&m->rows_fd);
 }
 
 void shmq_member_free(shmq_member *m) {
@@ -304,11 +258,8 @@ void shmq_member_free(shmq_member *m) {
     } else if (m->process == NULL) {
         unmap(m); /* an attach that failed; after leave(unmap = false) views may still read */
     }
-    close_lock(m);
-    list_remove(m);
-    close_file(&m->map_fd);
-    close_file(&m->dir_fd);
-    close_file(&m->rows_fd);
+    shmq_descriptors_close(m);
+    shmq_descriptors_forget(m);
     if (m->alive != NULL) {
         munmap((void *)(uintptr_t)m->alive, (size_t)sysconf(_SC_PAGESIZE));
     }
@@ -340,8 +291,8 @@ uint64_t shmq_new_id(shmq_member *m) {
  * broker that is gone removes its segment. */
 bool shmq_member_is_gone(const shmq_member *m) {
     struct stat directory, file;
-    bool deleted = fstat(m->map_fd, &file) == 0 && file.st_nlink == 0;
-    if (!deleted && (m->dir_fd < 0 || fstat(m->dir_fd, &directory) != 0)) {
+    bool deleted = shmq_leads_to(m->map_fd, &m->segment, &file) && file.st_nlink == 0;
+    if (!deleted && !shmq_leads_to(m->dir_fd, &m->home, &directory)) {
         return shmq_load_seq(&m->header->state) == SHMQ_SEGMENT_GONE;
     }
     return deleted || directory.st_nlink == 0;

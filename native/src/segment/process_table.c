@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "segment/proc_stat.h"
+#include "shmq/descriptors.h"
 #include "shmq/upkeep.h"
 #include "shmq/structure.h"
 #include "shmq/liveness.h"
@@ -14,55 +16,6 @@
 uint32_t shmq_process_high(const shmq_member *m) {
     uint32_t high = shmq_load_seq(&m->header->process_high);
     return high < SHMQ_PROCESS_ROWS ? high : SHMQ_PROCESS_ROWS;
-}
-
-static ssize_t read_small(const char *path, char *text, size_t bytes) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, bytes - 1);
-    if (fd >= 0) {
-        close(fd);
-    }
-    text[length > 0 ? length : 0] = 0;
-    return length;
-}
-
-/* Field 22 of /proc/self/stat. 0: it cannot be read. It is for people, and nothing depends on it. */
-static uint64_t own_start_time(void) {
-    char text[1024];
-    read_small("/proc/self/stat", text, sizeof(text));
-    const char *at = strrchr(text, ')'); /* the name before it may hold any character, parentheses too */
-    for (int field = 2; at != NULL && field < 22; field++) {
-        at = strchr(at + 1, ' ');
-    }
-    return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
-}
-
-static uint64_t own_pid_namespace(void) {
-    struct stat file;
-    return stat("/proc/self/ns/pid", &file) == 0 ? (uint64_t)file.st_ino : 0;
-}
-
-bool shmq_rows_locked(const shmq_member *m, uint32_t from, uint32_t to) {
-    if (from >= to) {
-        return false;
-    }
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = to - from};
-    /* An error counts as locked: only a lock byte that is free proves a death. */
-    return fcntl(m->map_fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
-}
-
-bool shmq_process_dead(shmq_member *m, uint32_t row) {
-    if (row >= SHMQ_PROCESS_ROWS || row == m->row) {
-        return false;
-    }
-    uint64_t word = shmq_load_seq(&m->rows[row].word);
-    if (shmq_row_state(word) == SHMQ_ROW_FREE || shmq_rows_locked(m, row, row + 1)) {
-        return false;
-    }
-    shmq_after_kernel(&m->rows[row].word);
-    /* The process may have left in between, which frees its byte as well. */
-    uint64_t now = shmq_load_seq(&m->rows[row].word);
-    return shmq_row_state(now) != SHMQ_ROW_FREE && shmq_row_generation(now) == shmq_row_generation(word);
 }
 
 static uint32_t rows_used(const shmq_member *m) {
@@ -146,9 +99,12 @@ typedef struct description {
 } description;
 
 static description describe_self(void) {
-    description self = {.start_time = own_start_time(), .pid_namespace = own_pid_namespace()};
+    shmq_proc_stat stat = {0};
+    (void)shmq_proc_stat_of(0,
+                            &stat); /* else 0: a member that nobody can look for, which is dead once its lock is free */
+    description self = {.start_time = stat.start_time, .pid_namespace = shmq_own_pid_namespace()};
     char name[64];
-    read_small("/proc/self/comm", name, sizeof(name));
+    shmq_read_small("/proc/self/comm", name, sizeof(name));
     name[strcspn(name, "\n")] = 0;
     memcpy(self.name, name, strnlen(name, sizeof(self.name) - 1));
     return self;
@@ -190,8 +146,9 @@ static shmq_status occupy(shmq_member *m, uint32_t row, uint64_t word, const des
     write_description(process, self);
     m->row = row;
     m->row_generation = generation;
+    m->row_word = shmq_row_word(generation, 0, SHMQ_ROW_LIVE);
     m->process = process;
-    shmq_store_seq(&process->word, shmq_row_word(generation, 0, SHMQ_ROW_LIVE));
+    shmq_store_seq(&process->word, m->row_word);
     return SHMQ_OK;
 }
 
@@ -199,8 +156,8 @@ static shmq_status occupy(shmq_member *m, uint32_t row, uint64_t word, const des
  * of a new member stays. */
 static shmq_status check_linked(shmq_member *m, bool allow_unlinked) {
     struct stat file;
-    if (fstat(m->map_fd, &file) != 0) {
-        return shmq_fail_errno("cannot look at the segment %s", m->name);
+    if (!shmq_leads_to(m->map_fd, &m->segment, &file)) {
+        return shmq_member_lost(m);
     }
     if (file.st_nlink == 0 && !(allow_unlinked && !m->anonymous)) {
         return shmq_fail(SHMQ_GONE, "the segment %s does not exist any more\nits last member has left", m->name);
@@ -237,7 +194,10 @@ shmq_status shmq_row_take(shmq_member *m, bool allow_unlinked) {
 
 void shmq_row_give(shmq_member *m) {
     shmq_process_shm *process = m->process;
-    shmq_store_seq(&process->word, shmq_row_word(m->row_generation, 0, SHMQ_ROW_CLOSING));
+    if (!shmq_has_locks(m) ||
+        !shmq_cas_seq(&process->word, m->row_word, shmq_row_word(m->row_generation, 0, SHMQ_ROW_CLOSING))) {
+        return; /* others reap it, or have: by now it may be another process's */
+    }
     for (uint32_t queue = 0; queue < SHMQ_QUEUES; queue += 1) {
         shmq_counters_shm *counters = shmq_counters_at(m, m->row, queue);
         if (counters == NULL) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "segment/segment_home.h"
+#include "shmq/descriptors.h"
 
 static bool in_group(gid_t group) {
     if (group == getegid()) {
@@ -198,6 +199,7 @@ shmq_status shmq_segment_map(shmq_member *m, const char *name, const shmq_home *
     (void)madvise(base, layout.size, MADV_DONTDUMP);
     m->base = base;
     m->mapped = true;
+    m->segment = shmq_file_of(m->map_fd);
     m->size = layout.size;
     snprintf(m->name, sizeof(m->name), "%s", name);
     m->header = (shmq_segment_shm *)m->base;

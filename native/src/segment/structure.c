@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shmq/descriptors.h"
 #include "shmq/upkeep.h"
 #include "shmq/wait_time.h"
 
@@ -43,9 +44,11 @@ static int lock_byte(int fd, bool wait) {
 
 /* Unlocks the structure byte, which the same call of the same process takes and gives back. The row's byte is never
  * unlocked. */
-static void unlock_byte(int fd) {
+static void unlock_byte(const shmq_member *m) {
     struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = SHMQ_STRUCTURE_BYTE, .l_len = 1};
-    SHMQ_ASSERT(fcntl(fd, F_OFD_SETLK, &lock) == 0);
+    if (shmq_has_locks(m)) { /* else the lock went with the descriptor, which was closed beneath us */
+        SHMQ_ASSERT(fcntl(m->lock_fd, F_OFD_SETLK, &lock) == 0);
+    }
 }
 
 static shmq_status lock_structure(shmq_member *m, bool wait) {
@@ -53,8 +56,8 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
         return shmq_fail(SHMQ_INTERRUPTED, "another thread of this process waits for the structure lock");
     }
     shmq_status status = SHMQ_OK;
-    if (m->lock_fd < 0) {
-        status = shmq_fail(SHMQ_CLOSED, "this process is not a member of the broker any more");
+    if (!shmq_has_locks(m)) {
+        status = shmq_member_is_closed(m) ? shmq_member_refused(m) : shmq_member_lost(m);
     } else if (lock_byte(m->lock_fd, wait) != 0) {
         status = errno == EINTR ? shmq_fail(SHMQ_INTERRUPTED, "a signal came while waiting for the structure lock")
                                 : shmq_fail_errno("cannot lock the structure of the segment %s", m->name);
@@ -78,7 +81,7 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
         if (status != SHMQ_OK) {
             /* `dirty` stays set, so the next process that locks rebuilds the map. */
             m->structure_locked = false;
-            unlock_byte(m->lock_fd);
+            unlock_byte(m);
             pthread_mutex_unlock(&m->lock);
             return status;
         }
@@ -95,7 +98,7 @@ void shmq_structure_unlock(shmq_member *m) {
     SHMQ_ASSERT(m->structure_locked);
     shmq_store_seq(&m->header->dirty, 0);
     m->structure_locked = false;
-    unlock_byte(m->lock_fd);
+    unlock_byte(m);
     pthread_mutex_unlock(&m->lock);
 }
 
@@ -118,7 +121,7 @@ uint64_t shmq_memory_left(const shmq_member *m) {
 /* What /dev/shm has left, and its size. False: unknown, or it has no limit. */
 static bool shm_left(const shmq_member *m, uint64_t *left, uint64_t *size) {
     struct statvfs shm;
-    if (fstatvfs(m->map_fd, &shm) != 0 || shm.f_blocks == 0) {
+    if (!shmq_maps_by(m, m->map_fd) || fstatvfs(m->map_fd, &shm) != 0 || shm.f_blocks == 0) {
         return false;
     }
     *size = (uint64_t)shm.f_blocks * shm.f_frsize;
@@ -143,9 +146,12 @@ shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes) {
                          (unsigned long long)bytes, (unsigned long long)shmq_memory_left(m),
                          (unsigned long long)m->memory);
     }
-    int number;
+    int number, fd = shmq_segment_fd(m);
+    if (fd < 0) {
+        return shmq_member_lost(m);
+    }
     do {
-        number = posix_fallocate(m->map_fd, (off_t)offset, (off_t)bytes);
+        number = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
     } while (number == EINTR);
     if (number == ENOSPC) {
         return no_space(m, bytes, 0);
@@ -161,7 +167,7 @@ shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes) {
 void shmq_give_memory(shmq_member *m, uint64_t offset, uint64_t bytes) {
     SHMQ_ASSERT(m->structure_locked && shmq_inside(m, offset, bytes));
     /* Where the kernel cannot punch holes the memory stays, and the next process that reserves it has it. */
-    (void)fallocate(m->map_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
+    (void)fallocate(shmq_segment_fd(m), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
 }
 
 static uint64_t granule_offset(const shmq_member *m, uint32_t granule) {
@@ -451,7 +457,7 @@ void shmq_page_give(shmq_member *m, uint64_t offset) {
 /* Does any process hold the structure byte? The kernel knows it also of a holder that is stopped. */
 static bool is_locked(const shmq_member *m) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHMQ_STRUCTURE_BYTE, .l_len = 1};
-    return fcntl(m->map_fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+    return fcntl(m->map_fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK || !shmq_maps_by(m, m->map_fd);
 }
 
 /* Has a dead process left the word dirty? The checker sees no lock, then the dirty word, then no lock. One look is not

@@ -2,6 +2,7 @@
 #include "shmq/duty.h"
 
 #include "shmq/alert.h"
+#include "shmq/descriptors.h"
 #include "shmq/reap.h"
 #include "shmq/structure.h"
 #include "shmq/watch.h"
@@ -59,9 +60,12 @@ static bool may_be_gone(const shmq_member *m, uint64_t now) {
 }
 
 static bool look_whether_gone(shmq_member *m, uint64_t now, shmq_budget *b) {
-    shmq_budget_spend(b, 2 * SHMQ_PRICE_ROW); /* two system calls */
+    shmq_budget_spend(b, 2 * SHMQ_PRICE_ROW); /* a few system calls */
     shmq_store_relaxed(&m->gone_looked_ns, now);
-    if (!shmq_member_gone(m)) {
+    if (shmq_segment_fd(m) < 0 || !shmq_has_locks(m)) {
+        (void)shmq_member_lost(m);
+        shmq_trail_clear(); /* the call that comes next tells */
+    } else if (!shmq_member_gone(m)) {
         shmq_files_touch(m, now, b);
     }
     return false;

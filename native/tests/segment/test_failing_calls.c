@@ -311,7 +311,7 @@ static void test_memory_that_is_reserved_already_does_where_there_is_no_more(voi
     uint64_t first, second;
     CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
     failure = ENOSPC;
-    countdown = 0;
+    countdown = 1; /* behind the look at the descriptor */
     CHECK_EQUAL(shmq_run_take(m, 3, SHMQ_GRANULE_RING, &first), SHMQ_NO_SPACE);
     countdown = -1;
     for (uint32_t kind = SHMQ_GRANULE_RING; kind <= SHMQ_GRANULE_SLAB; kind++) {
@@ -320,7 +320,8 @@ static void test_memory_that_is_reserved_already_does_where_there_is_no_more(voi
         shmq_run_give(m, first);
         m->run_hint = m->granule_count - 5; /* the search begins where nothing is reserved yet */
         failure = ENOSPC;
-        countdown = kind == SHMQ_GRANULE_SLAB; /* who wants it for bodies asks first how much is left */
+        countdown =
+            kind == SHMQ_GRANULE_SLAB ? 3 : 1; /* behind looks: at descriptors; for bodies at how much is left */
         CHECK_EQUAL(shmq_run_take(m, 3, kind, &second), SHMQ_OK);
         countdown = -1;
         CHECK(second < first + 3 * SHMQ_GRANULE_BYTES);

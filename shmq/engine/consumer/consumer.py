@@ -91,7 +91,7 @@ class Consumer(Lender, Generic[T]):
         self._readiness: Readiness | None = None  # of fileno()
         membership_of(queue).live()
         self._own = open_row(queue, check_consumer_priority(priority), exclusive, implicit)
-        self._begin(queue, self._own.number, self._subscription, Message, prefetch or 0, whole)
+        self._begin(queue, self._own, self._subscription, Message, prefetch or 0, whole)
         self._closed = self._ended = False
 
     def __repr__(self) -> str:

@@ -49,7 +49,7 @@ class ConsumerOfSeveral(Consumer[T]):
         self._room = threading.Condition(self._lock)
         self._readiness = None
         membership_of(self._queue).live()
-        self._begin(self._queue, 0, None, Message, prefetch or 0, None)
+        self._begin(self._queue, None, None, Message, prefetch or 0, None)
         self._parts: list[Consumer[T]] = []
         try:
             for queue in queues:

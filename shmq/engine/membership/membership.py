@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from shmq.core.segment import DISK_NONE, SHM_DIRECTORY, Member
 from shmq.engine.directory.disk import disk_of, remove_private_disk
-from shmq.errors import Closed
+from shmq.errors import BrokerError, Closed
 from shmq.names import broker_url
 
 if TYPE_CHECKING:
@@ -125,7 +125,13 @@ class Membership:
         return broker_url(f"{SHM_DIRECTORY}/{self.member.name}")
 
     def live(self) -> Member:
-        """The native membership of this very process. Raises Closed."""
+        """The native membership of this very process. Raises Closed, BrokerError for one that was reaped."""
+        if self.member.lost:
+            raise BrokerError(
+                f"this process has lost the broker {self.name}: its descriptors were closed beneath it, and others "
+                "take it for dead",
+                remedy="open it again; a daemon opens it after it has closed all descriptors",
+            )
         if self.member.closed:
             raise Closed(f"the broker {self.name} is closed in this process", remedy="open it again")
         if self.member.forked:
@@ -142,10 +148,7 @@ class Membership:
         return self.member.closed
 
     def close(self) -> None:
-        """Ends the membership, whoever still has handles. Repeatable."""
-        with _LOCK:
-            if _OPEN.get(self.key) is self:
-                del _OPEN[self.key]
+        """Ends the membership, whoever still has handles. Repeatable: of several threads each returns at its end."""
         try:
             for consumer in list(self.consumers.values()):
                 consumer.close()
@@ -161,6 +164,9 @@ class Membership:
             with self.lock:  # these hold us by their queues, by ways that garbage collection does not see
                 self.consumers.clear()
                 self.dead_letters.clear()
+            with _LOCK:  # last: the end of the process waits for a thread that closes
+                if _OPEN.get(self.key) is self:
+                    del _OPEN[self.key]
 
     @staticmethod
     def join(key: str, make: Callable[[], Membership]) -> Membership:
