@@ -65,6 +65,7 @@ from shmq.headers import Header
 from shmq.options import Durability, PutOptions, QueueOptions, Size
 from shmq.runtime import Broker, open
 from shmq.version import __version__
+from shmq.whole_import import import_whole as _import_whole
 
 if typing.TYPE_CHECKING:
     from shmq.pool.worker_pool import WorkerPool
@@ -121,10 +122,12 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> typing.Any:
     if name == "WorkerPool":  # brings multiprocessing along: only for those who use it
+        _import_whole("shmq.pool.worker_pool")
         from shmq.pool.worker_pool import WorkerPool
 
         return WorkerPool
     if name in ("BrokerStatistics", "PoolCounts", "ProcessInfo", "QueueStatistics"):  # made when somebody looks
+        _import_whole("shmq.statistics")
         from shmq import statistics
 
         return getattr(statistics, name)

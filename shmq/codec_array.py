@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from shmq.codec_json import refuse
 from shmq.errors import DecodeError
 from shmq.quantity import quantity
+from shmq.whole_import import import_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +58,7 @@ def encode_array(array: NDArray[Any]) -> list[bytes | memoryview]:
 
     Raises TypeError for arrays with objects, of a subclass, or of a dtype that numpy cannot make again from its text.
     """
+    import_whole("numpy")
     import numpy as np
 
     if type(array) is not np.ndarray:
@@ -79,6 +81,7 @@ def array_prefix(shape: int | tuple[int, ...], dtype: DTypeLike, *, order: Order
 
     Raises TypeError for a dtype that cannot be sent, ValueError for a shape that no array has.
     """
+    import_whole("numpy")
     import numpy as np
 
     made = np.dtype(dtype)
@@ -94,6 +97,7 @@ def decode_array(data: memoryview) -> NDArray[Any]:
 
     Raises DecodeError for anything that `encode_array` cannot have made.
     """
+    import_whole("numpy")
     import numpy as np
 
     dtype, shape, order, start = _parse(data)
@@ -109,6 +113,7 @@ def array_view(data: memoryview) -> NDArray[Any]:
 
     Raises DecodeError for anything that `encode_array` cannot have made.
     """
+    import_whole("numpy")
     import numpy as np
 
     dtype, shape, order, start = _parse(data)
@@ -163,6 +168,7 @@ def _dtype_to_json(dtype: np.dtype[Any]) -> Any:
 
 def _json_to_dtype(value: Any) -> np.dtype[Any]:
     """Raises whatever numpy raises, and ValueError for what it would understand otherwise than we."""
+    import_whole("numpy")
     import numpy as np
 
     if isinstance(value, str):

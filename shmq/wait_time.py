@@ -14,6 +14,7 @@ __all__ = [
     "DRAFT_AGE",
     "EARLY_DEATH",
     "DEAD_LETTER_LOOK",
+    "IMPORT_END",
     "LEFT_TO_TAKE_LOOK",
     "LOCK_HELD",
     "LOCK_LOOK",
@@ -36,6 +37,7 @@ LONG_WAIT = 5.0  # without room, or at the prefetch: then the log says so
 LEFT_TO_TAKE_LOOK = 0.1  # what comes back from a consumer, or from a delay, ends no wait
 DEAD_LETTER_LOOK = 0.25  # for what nobody may be given any more, by whoever waits until a queue is empty
 CREDIT_LOOK = 0.5  # a lease that ends and a purge give credit back, and tell nobody
+IMPORT_END = 10.0  # a fork waits for an import of another thread, unless that waits for what the fork has
 THREAD_END = 1.0  # a thread that was told to end is left alone after it: the interpreter may be ending, too
 LOCK_HELD = 60.0  # a broker is opened or deleted in milliseconds, on a full disk or a busy machine in seconds
 LOCK_LOOK = 0.02  # who holds the lock of a directory is asked only where it is held for longer than an opening takes

@@ -13,7 +13,6 @@
 #include "shmq/reap.h"
 #include "shmq/structure.h"
 #include "shmq/wait_time.h"
-#include "shmq/wall_clock.h"
 
 PyTypeObject *shmq_py_member_type;
 
@@ -230,26 +229,6 @@ static PyObject *member_valid(PyObject *self, PyObject *nothing) {
     return PyUnicode_DecodeUTF8(fault, (Py_ssize_t)strlen(fault), "replace");
 }
 
-/* wall_of(ns) -> what the wall clock said at that time of the monotonic one; ahead of now: what it will say as it goes now. Also of a
- * closed member. */
-static PyObject *member_wall_of(PyObject *self, PyObject *monotonic_ns) {
-    shmq_member *m = as_member(self)->member;
-    unsigned long long ns = PyLong_AsUnsignedLongLong(monotonic_ns);
-    if (PyErr_Occurred()) {
-        return NULL;
-    }
-    if (!shmq_member_is_closed(m) && !shmq_member_forked(m) && ns > shmq_now_ns()) {
-        (void)shmq_put_ns(m); /* notices a step that no put has met yet */
-    }
-    return PyLong_FromUnsignedLongLong(shmq_wall_of(m, ns));
-}
-
-/* age_ns(ns) -> how long ago that time of the monotonic clock was, time asleep included */
-static PyObject *member_age_ns(PyObject *self, PyObject *monotonic_ns) {
-    unsigned long long ns = PyLong_AsUnsignedLongLong(monotonic_ns);
-    return PyErr_Occurred() ? NULL : PyLong_FromUnsignedLongLong(shmq_age_ns(as_member(self)->member, ns));
-}
-
 static PyObject *member_gone(PyObject *self, PyObject *nothing) {
     (void)nothing;
     shmq_member *m = shmq_py_usable(self);
@@ -377,8 +356,8 @@ static PyMethodDef methods[] = {
     {"alerts", member_alerts, METH_NOARGS, "Is it time to look for alerts? Asks once."},
     {"disk_alerts", member_disk_alerts, METH_NOARGS,
      "(nine tenths of the budget are used, a producer was refused room, bytes): the first two only if this process logs them."},
-    {"wall_of", member_wall_of, METH_O, "wall_of(ns) What the wall clock said at this time of the monotonic one."},
-    {"age_ns", member_age_ns, METH_O, "age_ns(ns) How long ago that was, time asleep included."},
+    {"wall_of", shmq_py_wall_of, METH_O, "wall_of(ns) What the wall clock said at this time of the monotonic one."},
+    {"age_ns", shmq_py_age_ns, METH_O, "age_ns(ns) How long ago that was, time asleep included."},
     {"gone", member_gone, METH_NOARGS, "Has the broker been deleted, or its directory?"},
     {"delete", member_delete, METH_O,
      "delete(force)\n\nTake the segment's name away: the broker is gone for all members."},

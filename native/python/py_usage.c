@@ -1,5 +1,7 @@
 #include "py_usage.h"
 
+#include "shmq/wall_clock.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,4 +138,22 @@ PyObject *shmq_py_header(const shmq_member *m) {
         return NULL;
     }
     return dict;
+}
+
+PyObject *shmq_py_wall_of(PyObject *member, PyObject *monotonic_ns) {
+    shmq_member *m = ((shmq_py_member *)member)->member;
+    unsigned long long ns = PyLong_AsUnsignedLongLong(monotonic_ns);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    if (!shmq_member_is_closed(m) && !shmq_member_forked(m) && ns > shmq_now_ns()) {
+        (void)shmq_put_ns(m); /* notices a step that no put has met yet */
+    }
+    return PyLong_FromUnsignedLongLong(shmq_wall_of(m, ns));
+}
+
+PyObject *shmq_py_age_ns(PyObject *member, PyObject *monotonic_ns) {
+    unsigned long long ns = PyLong_AsUnsignedLongLong(monotonic_ns);
+    shmq_member *m = ((shmq_py_member *)member)->member;
+    return PyErr_Occurred() ? NULL : PyLong_FromUnsignedLongLong(shmq_age_ns(m, ns));
 }

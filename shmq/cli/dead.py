@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from shmq.cli.look import complete_queue
 from shmq.cli.message import record
 from shmq.cli.session import Count, Session, pass_session, write
 from shmq.cli.text import age, table
+from shmq.core import clock
 from shmq.errors import NotFound
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def dead(session: Session, queue: str | None, count: int | None) -> None:
         found = islice(_dead_letters(broker, queue), count)
         rows = []
         for message in found:
-            rows.append(_row(message, time.time()))
+            rows.append(_row(message, clock.wall()))
             if session.json:
                 session.line(record(message))
         if rows and not session.json:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shmq.cli.demo_progress import shown
 from shmq.cli.text import table
+from shmq.core import clock
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ def _alone(tree: SourceTree, look: Callable[[], None]) -> tuple[dict[str, Defini
 
     expected = {}
     with shown("one process alone", len(tree.names), look) as progress:
-        began = time.monotonic()
+        began = clock.monotonic()
         for name in tree.names:
             expected[name] = Definitions.of(tree.read(name))
             progress(len(expected))
-        return expected, time.monotonic() - began
+        return expected, clock.monotonic() - began
 
 
 def _row(name: str, tree: SourceTree, seconds: float, outcome: Outcome | None, found: Comparison | None) -> list[str]:

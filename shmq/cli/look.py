@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import click
 
 from shmq.cli.session import Session, pass_session
 from shmq.cli.text import age, size, table
+from shmq.core import clock
 from shmq.engine.broker.broker import live_membership
 from shmq.engine.queue.queue_management import given_options
 from shmq.options import as_written
@@ -168,7 +168,7 @@ def ps(session: Session) -> None:
     """
     with session.open(rows=False) as broker:
         found = _statistics(broker).processes
-        now = time.time()
+        now = clock.wall()
         rows = [
             [
                 _shown_name(process),

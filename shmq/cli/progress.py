@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from shmq.core import clock
 from shmq.quantity import quantity
 
 __all__ = ["progress"]
@@ -40,14 +40,14 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
     task = bar.add_task(
         title, total=found.st_size if stat.S_ISREG(found.st_mode) else None, messages=quantity(0, "message")
     )
-    began, drawn = time.monotonic(), 0.0
+    began, drawn = clock.monotonic(), 0.0
     done = 0
 
     def advance(messages: int, size: int) -> None:
         nonlocal done, drawn
         done += messages
         bar.update(task, advance=size + messages, messages=quantity(done, "message"))
-        now = time.monotonic()
+        now = clock.monotonic()
         if now - began >= _SHORT and now - drawn >= 0.1:
             drawn = now
             bar.start()

@@ -6,12 +6,14 @@ from typing import Literal
 
 from shmq._native import Member
 from shmq.statistics import ProcessInfo
+from shmq.whole_import import import_whole
 
 __all__ = ["processes", "state_of"]
 
 
 def state_of(pid: int) -> Literal["live", "stopped"]:
     """Of a process that is there: was it stopped, by SIGSTOP or a debugger?"""
+    import_whole("psutil")
     import psutil  # when first needed: it takes longer to import than all of shmq
 
     try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shmq.engine.queue.queue import Queue
     from shmq.pool.job import Job
 
+from shmq.core import clock
 from shmq.quantity import quantity
 
 __all__ = ["INTERVAL", "Progress"]
@@ -28,7 +28,7 @@ class Progress:
     def __init__(self, job: Job) -> None:
         self._queue: Queue[Any] = job.queue
         self._is_part = job.selector is not None  # of how many nobody counts
-        self._began = time.monotonic()
+        self._began = clock.monotonic()
         self._before = self._settled()
         self._next = self._began
         self._bar: Any = None
@@ -59,7 +59,7 @@ class Progress:
 
     def tick(self, workers: int) -> None:
         """As update(), at most once in INTERVAL."""
-        if time.monotonic() >= self._next:
+        if clock.monotonic() >= self._next:
             self.update(workers)
 
     def update(self, workers: int) -> None:
@@ -67,7 +67,7 @@ class Progress:
         statistics = self._queue.statistics()
         done = statistics.acked + statistics.dead_lettered - self._before
         total = None if self._is_part else done + statistics.ready + statistics.unsettled + statistics.delayed
-        now = time.monotonic()
+        now = clock.monotonic()
         self._next = now + INTERVAL
         rate = done / max(now - self._began, 1e-3)
         if self._bar is not None:

@@ -12,12 +12,12 @@ import logging
 import os
 import signal
 import threading
-import time
 from dataclasses import replace
 from multiprocessing.connection import wait
 from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any
 
+from shmq.core import clock
 from shmq.core.queue import death_record_signal, reap
 from shmq.engine.handle.open_queue import membership_of, set_pool
 from shmq.errors import NotFound, ShmqError, WorkerError
@@ -152,7 +152,7 @@ class Supervisor:
             len(self._workers) < self._wanted_now()
             and not self._stopping
             and not self._drained
-            and time.monotonic() >= self._start_after
+            and clock.monotonic() >= self._start_after
         ):
             try:
                 name = f"{WORKER}-{next(_numbers)}"
@@ -164,7 +164,7 @@ class Supervisor:
         return min(1, self._wanted) if self._alone else self._wanted
 
     def _ask_to_stop(self) -> None:
-        now = time.monotonic()
+        now = clock.monotonic()
         for worker in self._workers:
             if not worker.heard and now >= worker.ask_again_at:
                 worker.ask_to_stop()
@@ -182,7 +182,7 @@ class Supervisor:
             self._hear(worker)
         if self._progress is not None:
             self._progress.tick(len(self._workers))
-        if self._job.until_empty and self._look_after and time.monotonic() >= self._look_after:
+        if self._job.until_empty and self._look_after and clock.monotonic() >= self._look_after:
             self._look_if_empty()
         self._overdue.look(self._workers, self._looked_at(), waits=self._only_waits())
 
@@ -197,7 +197,7 @@ class Supervisor:
             pass
 
     def _sleep_limit(self) -> float | None:
-        now = time.monotonic()
+        now = clock.monotonic()
         limits = []
         if self._stopping:
             limits += [max(0.0, worker.ask_again_at - now) for worker in self._workers if not worker.heard]
@@ -236,15 +236,15 @@ class Supervisor:
         elif isinstance(report, Logged):
             extra = {**report.extra, "pid": worker.pid}
             logging.getLogger(report.name).log(report.level, "%s", report.text, extra=extra)
-        elif isinstance(report, Stalled) and time.monotonic() >= self._stall_told:
-            self._stall_told = time.monotonic() + STALL_AGAIN  # all workers wait for the same room
+        elif isinstance(report, Stalled) and clock.monotonic() >= self._stall_told:
+            self._stall_told = clock.monotonic() + STALL_AGAIN  # all workers wait for the same room
             say(self._job.queue.name, worker, report.text)
 
     def _look_if_empty(self) -> None:
         if self._is_done():
             self._stopping = True
         else:  # others hold something, of whom no report comes
-            self._look_after = time.monotonic() + OTHERS_LOOK_OF_A_POOL
+            self._look_after = clock.monotonic() + OTHERS_LOOK_OF_A_POOL
             self._others.look(self._looks(), busy=any(worker.hand.seen() for worker in self._workers))
 
     def _is_done(self) -> bool:
@@ -289,7 +289,7 @@ class Supervisor:
             self._failures = 0
             say(name, worker, f"{_end_of(code)}{_behind(text)}{had}{', ' if had else '; '}it is replaced")
         if self._job.until_empty and not self._stopping:
-            self._look_after = time.monotonic() + OTHERS_LOOK_OF_A_POOL
+            self._look_after = clock.monotonic() + OTHERS_LOOK_OF_A_POOL
 
     def _tell_of_death(self, pid: int, code: int) -> None:
         """So that its messages are back at once, though nobody may be waiting, and their Death can say why."""
@@ -335,7 +335,7 @@ class Supervisor:
             if text:
                 self._error.add_note(f"in the worker:\n{text}")
         elif self._failures > 1:
-            self._start_after = time.monotonic() + RESTART * 2**self._failures
+            self._start_after = clock.monotonic() + RESTART * 2**self._failures
 
     def _kill_all(self) -> None:
         for worker in self._workers:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shmq.core import clock
 from shmq.engine.handle.open_queue import membership_of
 from shmq.engine.membership.death_record import came_back
 from shmq.pool.tally import Outcome, Tally, counts_of
@@ -52,8 +52,8 @@ class Total:
         self._sum.add(tally)
         still_open = tally.still_open()
         if still_open is not None and not taken:
-            self._doubts.append(_Doubt(pid, *still_open, time.monotonic() + NOTED_WITHIN))
-        self._look(time.monotonic())
+            self._doubts.append(_Doubt(pid, *still_open, clock.monotonic() + NOTED_WITHIN))
+        self._look(clock.monotonic())
 
     def found_dead(self, reason: FailureReason) -> None:
         """By the supervisor itself, of which no tally says anything."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-import time
 from contextlib import suppress
 from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any
 
+from shmq.core import clock
 from shmq.pool.hand import Hand
 from shmq.pool.importable import NotImportable
 from shmq.pool.interruption import no_ctrl_c
@@ -53,7 +53,7 @@ class WorkerProcess:
     def __init__(self, parcel: Parcel, context: BaseContext, name: str) -> None:
         context = served(context)
         self.reports, pipe = context.Pipe(duplex=False)
-        self.started_at = time.monotonic()
+        self.started_at = clock.monotonic()
         self.ready_at: float | None = None
         self.has_worked = False
         self.ended: Ended | None = None
@@ -135,13 +135,13 @@ class WorkerProcess:
 
     def _note(self, report: Report) -> None:
         if report is Sign.READY:
-            self.ready_at = time.monotonic()
+            self.ready_at = clock.monotonic()
         elif report is Sign.WORKING:
             self.has_worked = True
         elif report is Sign.STOPPING:
             self.heard = True
         elif isinstance(report, Ended):
-            self.ended, self.ended_at = report, time.monotonic()
+            self.ended, self.ended_at = report, clock.monotonic()
             self.heard = True
 
     def close_reports(self) -> None:
@@ -155,7 +155,7 @@ class WorkerProcess:
         """Ask it to finish what it has in hand. To be repeated at ask_again_at, until it was heard: a signal that comes
         just before a wait does not end that wait. Ever more rarely, for code that does not like signals; a handler that
         is at work gets none."""
-        self.ask_again_at = time.monotonic() + min(_REMIND * 2 ** min(self._asked, 16), _REMIND_MOST)
+        self.ask_again_at = clock.monotonic() + min(_REMIND * 2 ** min(self._asked, 16), _REMIND_MOST)
         self._asked += 1
         if self.hand.stop() or self.ready_at is None:
             self._signal(signal.SIGTERM)
@@ -200,4 +200,4 @@ class WorkerProcess:
             return False
         if self.ready_at is None:
             return True
-        return not self.has_worked and time.monotonic() - self.ready_at < EARLY_DEATH
+        return not self.has_worked and clock.monotonic() - self.ready_at < EARLY_DEATH

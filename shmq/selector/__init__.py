@@ -1,6 +1,6 @@
 """Selectors: conditions on the headers of a message, in the language of JMS (conditional expressions of SQL-92).
 
-text -> parser (grammar.lark) -> expression (tree) -> program (bytes), which the native core runs
+text -> parser (grammar.py) -> expression (tree) -> program (bytes), which the native core runs
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from shmq.selector.expression import (
     Negated,
     Not,
 )
+from shmq.selector.grammar import GRAMMAR
 from shmq.selector.pattern import Pattern
 
 __all__ = ["FIELDS", "MAX_TEXT", "parse"]
@@ -69,9 +70,7 @@ _SHOWN: Final = {
 @functools.cache
 def _parser() -> Lark:
     # Made at the first selector: tables take some 20 ms, and most programs have none.
-    return Lark.open_from_package(
-        "shmq.selector", "grammar.lark", parser="lalr", propagate_positions=True, maybe_placeholders=True
-    )
+    return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 
 def parse(text: str) -> Expression:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from shmq.core import clock
 
 __all__ = ["LeastBatch"]
 
@@ -24,7 +24,7 @@ class LeastBatch:
 
     def holds(self, waiting: int) -> bool:
         """waiting: how many rows there are for a batch."""
-        now = time.monotonic()
+        now = clock.monotonic()
         if self._since is None and waiting:
             self._since = now
         held = waiting < self._rows and (self._since is None or now - self._since < self._delay)

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from shmq.core import clock
 from shmq.engine.claims.claim import Claimer, identity_of, settle_the_dead
 from shmq.engine.claims.staging import put_count
 from shmq.errors import ConsumerRefused, Full, NotFound
@@ -164,13 +165,13 @@ class Publication:
     @contextlib.contextmanager
     def _turn(self) -> Iterator[float | None]:
         """One publisher at a time; yields until when it may wait."""
-        deadline = None if self._timeout is None else time.monotonic() + self._timeout
+        deadline = None if self._timeout is None else clock.monotonic() + self._timeout
         while True:
             try:
                 owner = self._notes.queue.consumer(exclusive=True)
                 break
             except ConsumerRefused:
-                if deadline is not None and time.monotonic() >= deadline:
+                if deadline is not None and clock.monotonic() >= deadline:
                     raise
                 time.sleep(_POLL)
         with owner:
@@ -295,7 +296,7 @@ class Publication:
                     queue.move(target)  # which says what there is no room for, or what cannot be read
                 break
             except Full:
-                if deadline is not None and time.monotonic() >= deadline:
+                if deadline is not None and clock.monotonic() >= deadline:
                     raise
                 time.sleep(_POLL)
         queue.delete()

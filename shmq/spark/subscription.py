@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from shmq.core import clock
 from shmq.engine.claims.claim import (
     Claimer,
     bounds_of,
@@ -90,12 +91,12 @@ class Subscription:
         discard_below(self._claims, self._record.acknowledged)  # what a planner left that was killed meanwhile
 
     def _owned(self) -> Consumer[Any]:
-        deadline = time.monotonic() + _OWNERSHIP_SECONDS
+        deadline = clock.monotonic() + _OWNERSHIP_SECONDS
         while True:
             try:
                 return self._claims.consumer(exclusive=True)
             except ConsumerRefused as refused:
-                if time.monotonic() < deadline:
+                if clock.monotonic() < deadline:
                     time.sleep(0.05)
                     continue
                 raise ConsumerRefused(

@@ -1,6 +1,7 @@
 """Memory of a message to be: written in place, seen by nobody before its commit."""
 
 import gc
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -237,3 +238,23 @@ def test_loans_open_at_the_close_of_the_broker_are_over(broker_dir: Path) -> Non
     with shmq.open(broker_dir) as again:
         assert again.queue("jobs").statistics().put == 0
         eventually(lambda: pinned(again) == 0, "the memory back")
+
+
+def test_a_loan_that_waits_in_its_commit_is_nobody_elses(broker: shmq.Broker) -> None:
+    queue = broker.queue("small", maxsize=1)
+    queue.put(b"first")
+    loan = queue.loan(5000)
+    loan.view[:] = b"x" * 5000
+    ids: list[int] = []
+    thread = threading.Thread(target=lambda: ids.append(loan.commit()))
+    thread.start()
+    eventually(lambda: queue.statistics().producers_waiting == 1, "the commit waits")
+    for call in (loan.abandon, lambda: loan.view, lambda: loan.array, loan.commit):
+        with pytest.raises(RuntimeError, match="one thread at a time"):
+            call()
+    assert queue.get() == b"first"
+    thread.join()
+    assert queue.get() == b"x" * 5000
+    assert len(ids) == 1
+    with pytest.raises(shmq.SettlementError):
+        loan.view  # noqa: B018

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from shmq.core import clock
 from shmq.core.handles import browse_entry, ends_of, get_columns
 from shmq.engine.arrow.bodies import Bodies
 from shmq.engine.arrow.column_batches import batch_of, batches_between
@@ -87,11 +87,11 @@ def put_stream(queue: OpenQueue, rules: Rules, given: Any, timeout: float | None
     rules: of the queue.
     """
     _arrow()
-    deadline = None if timeout is None else time.monotonic() + timeout
+    deadline = None if timeout is None else clock.monotonic() + timeout
     accepted = 0
     try:
         for rows in chain.from_iterable(map(_rows_of, checked(map(plain, batches_in(given))))):
-            left = None if deadline is None else max(deadline - time.monotonic(), 0)
+            left = None if deadline is None else max(deadline - clock.monotonic(), 0)
             if isinstance(rows, Bodies):
                 put_bodies(queue, queue.name, rules, rows, left)
                 accepted += rows.count

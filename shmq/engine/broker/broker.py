@@ -24,6 +24,7 @@ from shmq.engine.queue.queue_management import check_dead_letter, statistics_of
 from shmq.errors import Closed, CorruptionError, NotFound
 from shmq.options import QueueOptions, QueueSettings, check_bool, check_queue_options
 from shmq.version import __version__
+from shmq.whole_import import import_whole
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -36,6 +37,18 @@ if TYPE_CHECKING:
 __all__ = ["Broker", "broker_membership", "declared_for", "leave_when_dropped", "live_membership"]
 
 T = TypeVar("T")
+
+# By calls in a handler, or in a child that is forked, as well: there before any of them.
+_NEEDED_SELDOM: Final = (
+    "shmq.codec_pickle",
+    "shmq.core.process_table",
+    "shmq.engine.consumer.readiness",
+    "shmq.engine.directory.removal",
+    "shmq.engine.membership.death_record",
+    "shmq.statistics",
+    "traceback",
+    "uuid",
+)
 
 
 class Broker:
@@ -53,6 +66,7 @@ class Broker:
     def __init__(self, membership: Membership) -> None:
         if not isinstance(membership, Membership):
             raise TypeError("a Broker is made by shmq.open(path)")
+        import_whole(*_NEEDED_SELDOM)
         self._membership = membership
         self._closed = False
         self._implied = False

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from shmq.core import clock
 from shmq.core.handles import (
     browse_entry,
     census_of,
@@ -94,12 +95,12 @@ class Claimer:
 
         timeout: in seconds, for the first entry. Raises NotFound, Closed.
         """
-        deadline = time.monotonic() + timeout
+        deadline = clock.monotonic() + timeout
         while True:
             ends = ends_of(self._source)  # before the look: what comes after it ends the wait
             do_upkeep(membership_of(self._source))
             claimed = self._claimed(entries, nbytes)
-            left = deadline - time.monotonic()
+            left = deadline - clock.monotonic()
             if claimed.entries or claimed.full or left <= 0:
                 return claimed
             self._wait(ends, left)

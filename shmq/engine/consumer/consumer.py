@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from shmq.core import clock
 from shmq.core.handles import directory_entry, is_ready, open_row, settings_of
 from shmq.core.queue import STOPPED, Drop, Subscription, if_free
 from shmq.engine.dead_lettering.outcome import retry
@@ -142,12 +142,12 @@ class Consumer(Lender, Generic[T]):
         timeout = check_timeout(timeout)
         self._check()
         self._tell_of_dropped()
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else clock.monotonic() + timeout
         message: Message[T] | None = None
         try:
             while message is None:
                 do_upkeep(membership_of(self._queue))
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                left = None if deadline is None else max(0.0, deadline - clock.monotonic())
                 message = self._take_now(left)
                 if message is None:
                     self._wait_for_credit(deadline)
@@ -265,10 +265,10 @@ class Consumer(Lender, Generic[T]):
             self._readiness.has_credit()
 
     def _wait_for_credit(self, deadline: float | None) -> None:
-        began, said = time.monotonic(), False
+        began, said = clock.monotonic(), False
         self._starved = True  # from now on this consumer is told when some comes
         while not self._can_take:
-            now, takers = time.monotonic(), self._takers
+            now, takers = clock.monotonic(), self._takers
             places = sorted(m.position for m in self._in_hand())
             if deadline is not None and now >= deadline:
                 raise Empty(

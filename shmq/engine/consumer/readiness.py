@@ -7,10 +7,10 @@ import os
 import queue
 import signal
 import threading
-import time
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
+from shmq.core import clock
 from shmq.core.queue import peek_any, peek_pass_on
 from shmq.errors import ShmqError
 from shmq.wait_time import CREDIT_LOOK, THREAD_END
@@ -226,9 +226,9 @@ class Readiness:
 
     def _is_late(self) -> bool:
         """Nobody has come for the patience; or one of its threads waits, and is woken sooner by another way."""
-        until = time.monotonic() + (0 if self._is_inside() else self._patience)
+        until = clock.monotonic() + (0 if self._is_inside() else self._patience)
         while self._raised and not self._stopping:
-            left = until - time.monotonic()
+            left = until - clock.monotonic()
             if left <= 0:
                 return True
             with contextlib.suppress(queue.Empty):

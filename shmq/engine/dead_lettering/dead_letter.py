@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast, get_args
 
+from shmq.core import clock
 from shmq.core.handles import directory_entry, settings_of, steal
 from shmq.core.queue import DEAD, EXPIRED, NAME_MAX, SETTINGS, Delivery
 from shmq.death import Death, DeathReason
@@ -115,7 +115,7 @@ def _reason_text(error: BaseException | str | None) -> str | None:
 
 def _death_of(queue: OpenQueue, delivery: Delivery, reason: DeathReason, error: BaseException | str | None) -> Death:
     pids, number = endings(membership_of(queue).live(), delivery.message_id)
-    return Death(queue=queue.name, reason=reason, error=_reason_text(error), at=time.time(), pids=pids, signal=number)
+    return Death(queue=queue.name, reason=reason, error=_reason_text(error), at=clock.wall(), pids=pids, signal=number)
 
 
 def _try_move(letter: DeadLetter) -> bool:

@@ -7,11 +7,11 @@ import os
 import re
 import stat
 import struct
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
+from shmq.core import clock
 from shmq.core.segment import SHM_DIRECTORY
 from shmq.engine.directory.orphans import directory_at_rest
 from shmq.engine.directory.record import RECORD_DRAFT
@@ -38,7 +38,7 @@ def _abandoned(path: str) -> Iterator[bool]:
     try:
         found = os.fstat(descriptor)
         ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
-        yield ours and time.time() - found.st_mtime > DRAFT_AGE and _is_unlocked(descriptor)
+        yield ours and clock.wall() - found.st_mtime > DRAFT_AGE and _is_unlocked(descriptor)
     finally:
         os.close(descriptor)
 

@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
+from shmq.core import clock
 from shmq.core.process_table import state_of
 from shmq.engine.directory.ownership import file_mode, mode_of
 from shmq.engine.directory.record import LOCK_NAME, is_begun, read_record, remove_if_ours
@@ -156,10 +157,10 @@ def _patience(path: str, dir_fd: int) -> float:
 def _wait(path: str, dir_fd: int, lock_fd: int) -> None:
     """Until the lock is ours. Raises BrokerError naming the process that holds it: stopped, for longer than the
     broker's patience; or at work, for longer than any work takes that is done here."""
-    patience, began, pause = _patience(path, dir_fd), time.monotonic(), 0.001
+    patience, began, pause = _patience(path, dir_fd), clock.monotonic(), 0.001
     stopped_since: dict[int, float] = {}
     while not _is_taken(lock_fd):
-        now = time.monotonic()
+        now = clock.monotonic()
         pids = _holders(lock_fd) if now - began > LOCK_LOOK else []
         stopped = {pid for pid in pids if state_of(pid) == "stopped"}
         stopped_since = {pid: stopped_since.get(pid, now) for pid in stopped}

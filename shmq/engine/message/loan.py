@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from shmq.engine.handle.open_queue import membership_of
 from shmq.errors import SettlementError
 from shmq.quantity import quantity
+from shmq.whole_import import import_whole
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -55,6 +58,19 @@ class Loan:
         self._busy = threading.Lock()
         self._serial = membership_of(queue).member.serial
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Also while commit() waits for room, in which other threads run."""
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError(
+                f"a loan on queue {self._queue.name!r} is in use by another call, such as a commit() that waits; "
+                "a Loan is for one thread at a time"
+            )
+        try:
+            yield
+        finally:
+            self._busy.release()
+
     def _must_be_open(self) -> None:
         if self._buffer.state != _OPEN:
             how = "committed" if self._buffer.state == _COMMITTED else "abandoned"
@@ -65,27 +81,30 @@ class Loan:
     @property
     def view(self) -> memoryview:
         """Of nbytes bytes, writable until commit; the same object each time. Raises SettlementError after it."""
-        self._must_be_open()
-        if self._memory is None:
-            self._memory = memoryview(self._buffer)
-        return self._memory
+        with self._alone():
+            self._must_be_open()
+            if self._memory is None:
+                self._memory = memoryview(self._buffer)
+            return self._memory
 
     @property
     def array(self) -> NDArray[Any]:
         """Of loan_array(), in its shape and dtype: writable until commit, read-only after it. Of loan(): the bytes
         as a vector of nbytes uint8. Raises SettlementError when the loan is over and it was not asked for before.
         """
-        if self._numpy is None:
-            self._must_be_open()
-            import numpy
+        with self._alone():
+            if self._numpy is None:
+                self._must_be_open()
+                import_whole("numpy")
+                import numpy
 
-            if self._shape is None:
-                self._numpy = numpy.frombuffer(cast(Any, self._buffer), dtype=numpy.uint8)
-            else:
-                prefix, dtype, shape = self._shape
-                items = numpy.frombuffer(cast(Any, self._buffer), dtype=numpy.uint8)[prefix:]
-                self._numpy = items.view(dtype).reshape(shape)
-        return self._numpy
+                if self._shape is None:
+                    self._numpy = numpy.frombuffer(cast(Any, self._buffer), dtype=numpy.uint8)
+                else:
+                    prefix, dtype, shape = self._shape
+                    items = numpy.frombuffer(cast(Any, self._buffer), dtype=numpy.uint8)[prefix:]
+                    self._numpy = items.view(dtype).reshape(shape)
+            return self._numpy
 
     def commit(self, *, nbytes: int | None = None) -> int:
         """Put the message; its id. Once it has returned, the message is as safe as one that was put().
@@ -105,9 +124,7 @@ class Loan:
         self._must_be_open()
         if nbytes is not None and self._shape is not None:
             raise ValueError(f"nbytes={nbytes}: an array is put whole; loan_array() of the shape that is needed")
-        if not self._busy.acquire(blocking=False):
-            raise RuntimeError("a Loan is for one thread at a time")
-        try:
+        with self._alone():
             if self._memory is not None:
                 self._memory.release()  # BufferError while slices of it live
                 self._memory = None
@@ -116,8 +133,6 @@ class Loan:
             if self._numpy is not None:
                 self._numpy.flags.writeable = False
             return identity
-        finally:
-            self._busy.release()
 
     def abandon(self) -> None:
         """Give the memory back; nothing was put. Twice is fine. Raises BufferError while slices of `view` live.
@@ -128,12 +143,13 @@ class Loan:
             >>> queue.qsize()
             0
         """
-        if self._buffer.state == _OPEN:
-            if self._memory is not None:
-                self._memory.release()
-                self._memory = None
-            self._numpy = None
-            self._buffer.abandon()
+        with self._alone():
+            if self._buffer.state == _OPEN:
+                if self._memory is not None:
+                    self._memory.release()
+                    self._memory = None
+                self._numpy = None
+                self._buffer.abandon()
 
     def __enter__(self) -> Self:
         return self

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from shmq.codec import content_type_of, decode
+from shmq.core import clock
 from shmq.core.queue import Delivery, MessageHandle
 from shmq.death import Death
 from shmq.engine.dead_lettering.dead_letter import check_error
@@ -19,6 +19,7 @@ from shmq.errors import CorruptionError, SettlementError, ShmqError
 from shmq.headers import Header, HeaderBlock, decode_headers
 from shmq.options import check_bool, delay_in_ns
 from shmq.quantity import quantity
+from shmq.whole_import import import_whole
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -238,6 +239,7 @@ class Message(MessageHandle, Generic[T]):
 
         if self._content == 3:
             return array_view(self.view())
+        import_whole("numpy")
         import numpy
 
         array = numpy.frombuffer(self.view(), dtype=numpy.uint8)
@@ -258,7 +260,7 @@ class Message(MessageHandle, Generic[T]):
         if self._outcome is None:
             return "went back when its consumer or broker was closed, its loop was left, or its lease was over"
         by = next((t.name for t in threading.enumerate() if t.ident == self._settled_by), "that has ended")
-        return f"was {self._outcome} by thread {by} {time.monotonic() - self._settled_at:.3f} s ago"
+        return f"was {self._outcome} by thread {by} {clock.monotonic() - self._settled_at:.3f} s ago"
 
     def _claim(self, outcome: str) -> Delivery:
         """The right to settle; one call gets it. Raises SettlementError."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shmq.core.handles import deaths_of, enqueued_ns_of, failed_of, head_of, id_of, was_redelivered
 from shmq.core.selector import Selector
+from shmq.whole_import import import_whole
 
 if TYPE_CHECKING:
     from shmq.core.queue import Browsed
@@ -26,6 +27,7 @@ def loaded(selector: str | None) -> Selector | None:
     """
     if selector is None or (isinstance(selector, str) and not selector.strip()):
         return None
+    import_whole("shmq.selector")
     from shmq.selector import compiled  # here: its parser is a library that most programs need not load
 
     return Selector(compiled(selector))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 
+from shmq.core import clock
 from shmq.core.handles import settings_of
 from shmq.errors import SettlementError
 from shmq.options.queue import OVERFLOWS
@@ -37,7 +37,7 @@ def taken_away(queue: OpenQueue, number: int, position: int, expires_ns: int, ou
     """
     why, remedy = "", "its consumer was closed, or its queue had other options then; the work may be done twice"
     settings = settings_of(queue)
-    if expires_ns and time.monotonic_ns() >= expires_ns:
+    if expires_ns and clock.monotonic_ns() >= expires_ns:
         why, remedy = ": it had expired", "put it with a longer ttl, or work faster; what was done is done"
     elif settings["lease"] != _NEVER_NS:
         why = f": its lease of {settings['lease'] / 1e9:g} s was over"

@@ -21,6 +21,7 @@ from shmq.errors import CorruptionError, DecodeError, ShutDown
 from shmq.headers import decode_headers, encode_headers
 from shmq.options import check_bool, check_limit, check_put_options, check_timeout
 from shmq.quantity import quantity
+from shmq.whole_import import import_whole
 
 if TYPE_CHECKING:
     from typing import Self, Unpack
@@ -249,6 +250,7 @@ class Queue(QueueManagement, Generic[T]):
             >>> queue.get().shape
             (480, 640)
         """
+        import_whole("numpy")
         import numpy
 
         from shmq.codec_array import array_prefix

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
+from shmq.core import clock
 from shmq.core.handles import is_ready, settings_of
 from shmq.core.queue import DRAINING, OPEN, SETTINGS, STOPPED, decode_settings, encode_settings, oldest_ready
 from shmq.engine.dead_lettering.alert import tell_alerts, tell_alerts_of
@@ -141,11 +141,11 @@ class QueueManagement(OpenQueue):
             >>> queue.join(timeout=1.0)
         """
         timeout = check_timeout(timeout)
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else clock.monotonic() + timeout
         while True:
             do_upkeep(self._membership)  # what expires in the wait, too: nobody may come who would do it
             dead_letter_poisoned(self)
-            left = DEAD_LETTER_LOOK if deadline is None else max(0.0, deadline - time.monotonic())
+            left = DEAD_LETTER_LOOK if deadline is None else max(0.0, deadline - clock.monotonic())
             try:
                 self._join(min(left, DEAD_LETTER_LOOK))
                 return

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
+from shmq.core import clock
 from shmq.core.handles import (
     content_of,
     data_of,
@@ -39,12 +39,12 @@ def _check_limit(limit: int | None) -> None:
 
 
 def _is_over(expires_ns: int) -> bool:
-    return expires_ns != 0 and time.monotonic_ns() >= expires_ns
+    return expires_ns != 0 and clock.monotonic_ns() >= expires_ns
 
 
 def _give_back(delivery: Delivery) -> None:
     """In its place, until when it was held."""
-    delivery.release(False, max(delivery.held_until_ns - time.monotonic_ns(), 0))
+    delivery.release(False, max(delivery.held_until_ns - clock.monotonic_ns(), 0))
 
 
 def _move(delivery: Delivery, to: OpenQueue) -> bool:
@@ -74,7 +74,7 @@ def _copy(message: Message[Any], to: OpenQueue) -> bool:
     if _is_over(expires_ns_of(message)) or not isinstance(body, bytes):
         return False
     own = own_expires_ns_of(message)  # what its queue says in addition (max_ttl) stays there
-    ttl = None if not own else max(own - time.monotonic_ns(), 0) / 1e9
+    ttl = None if not own else max(own - clock.monotonic_ns(), 0) / 1e9
     head = _head_without_death(decode_headers(head_of(message)))
     extras = encode_extras(PutSettings(priority=message.priority, ttl=ttl))
     put_encoded(to, content_of(message), head, (body,), 0, extras)

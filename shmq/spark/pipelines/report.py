@@ -6,18 +6,17 @@ Texts of messages, their headers, errors and queues are anybody's: each goes thr
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from shmq.quantity import quantity
 from shmq.spark.pipelines.plot import Frame, lines, seconds_text, shown, steps, time_text
+from shmq.spark.pipelines.report_style import STYLE
 
 if TYPE_CHECKING:
     from shmq.spark.pipelines.statistics import Row, Statistics
 
 __all__ = ["report"]
 
-_STYLE: Final = Path(__file__).with_name("report.css")
 _SECONDS: Final = {"minute": 60, "hour": 3600, "day": 86_400}
 _PLOTS: Final = 12  # queues that have plots; all are in the table
 _QUANTILES: Final = {"half": "p50", "90 %": "p90", "99 %": "p99"}
@@ -42,7 +41,7 @@ def report(found: Statistics, title: str) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{shown(title)}: queues</title>\n<style>\n{_STYLE.read_text()}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{shown(title)}: queues</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(part for part in parts if part)
         + "\n</main>\n</body>\n</html>\n"
     )

@@ -10,12 +10,12 @@ import os
 import pickle
 import sys
 import threading
-import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from shmq.core import clock
 from shmq.errors import BrokerNotFound, Empty, NotFound, WorkerError
 from shmq.pool.worker_pool import WorkerPool
 
@@ -81,11 +81,11 @@ def _handle(job: Job, place: Place, requests: Queue[bytes]) -> None:
     done = threading.Event()
 
     def watch() -> None:
-        used = time.monotonic()
+        used = clock.monotonic()
         while not done.wait(min(_LOOK, job.idle / 4)):
             if place.users() - {process.pid for process in pool.processes()}:
-                used = time.monotonic()
-            elif time.monotonic() - used >= job.idle:
+                used = clock.monotonic()
+            elif clock.monotonic() - used >= job.idle:
                 pool.stop()
                 return
 

@@ -1,3 +1,12 @@
+"""The grammar of selectors, for lark. In a module, so that programs which are packed into one file have it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["GRAMMAR"]
+
+GRAMMAR: Final = r"""
 // JMS message selectors: the conditional expressions of SQL-92, over headers. Precedence grows from top to bottom.
 
 ?start: condition
@@ -54,3 +63,4 @@ QUOTED: /"(?:[^"]|"")+"/
 NAME: /(?:[^\W\d]|\$)[\w$.]*/i
 
 %ignore /\s+/
+"""

@@ -1,3 +1,12 @@
+"""How the report of pipelines looks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["STYLE"]
+
+STYLE: Final = """\
 :root { color-scheme: light dark; --paper: #fbfbf9; --card: #fff; --ink: #1c2127; --soft: #666e78; --rule: #e3e5e8;
   --a: #2467d1; --b: #b86e00; --c: #c2342f; --d: #2a8a4f; --e: #7a4fc0; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14171b; --card: #1b1f25; --ink: #e7e9ec; --soft: #9aa3ae;
@@ -11,11 +20,13 @@ h3 { margin: 0 0 2px; font-size: 15px; overflow-wrap: anywhere; }
 p { margin: 4px 0; max-width: 80ch; }
 .soft, .tick, figcaption, th { color: var(--soft); }
 .totals { display: flex; flex-wrap: wrap; gap: 12px; margin: 22px 0 0; padding: 0; list-style: none; }
-.totals li { flex: 1 1 130px; padding: 12px 16px; background: var(--card); border: 1px solid var(--rule); border-radius: 8px; }
+.totals li { flex: 1 1 130px; padding: 12px 16px; background: var(--card); border: 1px solid var(--rule);
+  border-radius: 8px; }
 .totals b { display: block; font-size: 26px; line-height: 1.2; font-variant-numeric: tabular-nums; }
 .totals .bad b { color: var(--c); }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 460px), 1fr)); gap: 16px; }
-.card, figure { margin: 0; padding: 14px 16px; background: var(--card); border: 1px solid var(--rule); border-radius: 8px; }
+.card, figure { margin: 0; padding: 14px 16px; background: var(--card); border: 1px solid var(--rule);
+  border-radius: 8px; }
 figcaption { font-size: 13px; margin-bottom: 6px; }
 svg { display: block; width: 100%; height: auto; }
 .tick { font-size: 11px; fill: var(--soft); font-variant-numeric: tabular-nums; }
@@ -40,3 +51,4 @@ tr:last-child td { border-bottom: 0; }
 .bar i { display: block; height: 100%; border-radius: 3px; background: var(--c); }
 .bar.calm i { background: var(--b); }
 @media print { figure, .card { break-inside: avoid; } }
+"""
