@@ -3,7 +3,7 @@
 
 /* A checked copy; NULL without an exception: the checksum does not fit. */
 static PyObject *body_copy(const py_message *self) {
-    shmq_copied copied = SHMQ_COPIED_NOTHING;
+    shmq_copied copied;
     py_queue plain = {.owner = self->consumer->owner, .q = self->q, .codec_kind = CODEC_BYTES};
     PyObject *body = delivery_body(&plain, &self->d, &copied);
     if (copied == SHMQ_COPIED_DAMAGE) {

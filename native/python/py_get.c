@@ -39,7 +39,7 @@ typedef struct copier {
 
 static shmq_copied copy_body(void *to, const shmq_queue *q, const shmq_delivery *d) {
     copier *c = to;
-    shmq_copied copied = SHMQ_COPIED_NOTHING;
+    shmq_copied copied;
     (void)q;
     Py_CLEAR(c->body); /* of a message that another process took meanwhile */
     c->body = delivery_body(c->queue, d, &copied);

@@ -148,17 +148,29 @@ static PyObject *body_object(const py_queue *self, const shmq_delivery *d) {
     return bytes;
 }
 
+/* What is not decoded: a producer put what is no text, or the body is damaged, or another message's by now. */
+static SHMQ_NOINLINE PyObject *strange_body(const py_queue *self, const shmq_delivery *d, shmq_copied *copied_as) {
+    *copied_as = SHMQ_COPIED_NOTHING;
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
+        return NULL;
+    }
+    PyErr_Clear();
+    PyObject *body = PyBytes_FromStringAndSize((const char *)d->bytes, (Py_ssize_t)d->body_len);
+    if (body != NULL) {
+        shmq_delivery copied = *d;
+        copied.bytes = (unsigned char *)PyBytes_AsString(body);
+        *copied_as = shmq_delivery_intact(self->q, &copied) ? SHMQ_COPIED_STRANGE : SHMQ_COPIED_DAMAGE;
+    }
+    return body;
+}
+
 /* The body is copied first, then the copy is checked: what is handed out is what was checked. */
 PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, shmq_copied *copied_as) {
     PyObject *body = body_object(self, d);
-    bool intact, strange = body == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError);
-    if (strange) { /* a producer put what is no text, or the body is damaged, or another message's by now */
-        PyErr_Clear();
-        body = PyBytes_FromStringAndSize((const char *)d->bytes, (Py_ssize_t)d->body_len);
+    if (SHMQ_UNLIKELY(body == NULL)) {
+        return strange_body(self, d, copied_as);
     }
-    if (body == NULL) {
-        return NULL;
-    }
+    bool intact;
     shmq_delivery copied = *d;
     if (PyBytes_CheckExact(body)) {
         copied.bytes = (unsigned char *)PyBytes_AsString(body);
@@ -170,6 +182,6 @@ PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, shmq_copie
     } else {
         intact = shmq_delivery_intact(self->q, &copied);
     }
-    *copied_as = !intact ? SHMQ_COPIED_DAMAGE : strange ? SHMQ_COPIED_STRANGE : SHMQ_COPIED;
+    *copied_as = SHMQ_LIKELY(intact) ? SHMQ_COPIED : SHMQ_COPIED_DAMAGE;
     return body;
 }
