@@ -240,7 +240,9 @@ def test_a_full_disk_is_told_of_and_nine_tenths_of_its_budget_are(
         queue.statistics()
         assert told() == ["flowed", "disk", "disk_full"]
         text = caplog.records[-1].getMessage()
-        assert re.search(r"[\d,]+ bytes are there. .* producers .* are told Full: take messages out, or .* disk=", text)
+        assert re.search(
+            r"[\d,]+ of 4,194,304 bytes. .* producers .* are told Full: take messages out, or .* disk=", text
+        )
 
 
 def test_alerts_are_altered_and_taken_away(broker: shmq.Broker, told: Told) -> None:

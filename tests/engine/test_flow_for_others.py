@@ -107,3 +107,47 @@ def test_where_dev_shm_is_smaller_than_the_memory_queues_flow_as_if_that_were_it
         check=False,
     )
     assert (done.returncode, done.stdout.strip()) == (0, "each once, in order"), done.stderr[-4000:]
+
+
+MUCH_SMALLER = """
+import sys, shmq
+place, memory, disk = sys.argv[1:]
+broker = shmq.open(place, memory=memory, disk=disk)
+queue = broker.queue("q", codec="bytes")
+put = 0
+try:
+    while put < 100_000:
+        queue.put(b"%08d" % put + bytes(992), timeout=0)
+        put += 1
+except (shmq.Full, shmq.OutOfSpace) as error:
+    print(error)
+assert (disk == "0") == (put < 100_000), put
+assert put > 20_000, put  # of 1 KiB and a slot each, in 64 MB
+for number in range(put):
+    assert int(queue.get(timeout=5)[:8]) == number
+queue.put(bytes(1000), timeout=0)
+print("each once, in order")
+"""
+
+
+@pytest.mark.parametrize("disk", ["0", "1GiB"])
+@pytest.mark.parametrize("memory", ["900MiB", "1GiB", "16GiB"])
+def test_memory_may_be_many_times_what_dev_shm_has(
+    memory: str, disk: str, broker_dir: Path, tool: Callable[[str], str]
+) -> None:
+    tool("unshare")
+    apart = [part.replace("24m", "64m") for part in APART]
+    if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("not allowed to mount: run the tests as root, or in a user namespace")
+    done = subprocess.run(
+        [*apart, sys.executable, "-c", MUCH_SMALLER, str(broker_dir), memory, disk],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.splitlines()[-1] == "each once, in order", done.stdout
+    if disk == "0":
+        assert "kept for slots" in done.stdout, done.stdout

@@ -1,6 +1,7 @@
 """A queue whose files were deleted, changed, or put out of reach under it: nothing is silently wrong."""
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -315,4 +316,44 @@ def test_a_gap_before_a_file_of_other_rows_is_passed(broker: shmq.Broker, broker
     lost = range(place_of[spoilt], place_of[spoilt + 2])
     assert take_all(queue, told) == [number for number in range(COUNT) if number not in lost]
     assert [f"{len(lost)}, of " in text for text in told] == [True], told
+    goes_on(broker)
+
+
+@pytest.mark.parametrize("size", [4 << 30, 1 << 40], ids=["4 GiB", "1 TiB"])
+def test_a_file_that_has_grown_costs_its_own_messages_and_is_not_read(
+    size: int, broker: shmq.Broker, broker_dir: Path
+) -> None:
+    queue = flowing(broker)
+    put_numbers(queue, range(COUNT))
+    grown = files(broker_dir)[1]
+    os.truncate(grown, size)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seen = [number_of(message.body) for message in queue.browse()]
+    told: list[str] = []
+    assert take_all(queue, told) == seen
+    assert seen == sorted(seen)
+    assert len(told) == 1
+    assert 0 < COUNT - len(seen) <= 1024
+    assert f"\n{COUNT - len(seen)}, of " in told[0] or f"{COUNT - len(seen):,}" in told[0]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "KiB: no file of any length is read"
+    goes_on(broker)
+
+
+def test_files_of_another_level_are_not_believed(broker: shmq.Broker, broker_dir: Path) -> None:
+    queue = broker.queue("levels", max_memory=1, priorities=2, codec="bytes")
+    for priority in (9, 0):  # the more important ones alone, so that they flow, too
+        for number in range(100):
+            queue.put(b"%08d" % (100 * (priority == 9) + number), priority=priority, timeout=0)
+    first, second = sorted({file.parent for file in files(broker_dir)})
+    aside = first.with_name("aside")
+    first.rename(aside)
+    second.rename(first)
+    aside.rename(second)
+    seen = [number_of(message.body) for message in queue.browse()]
+    told: list[str] = []
+    taken = take_all(queue, told)
+    assert taken == seen
+    assert taken == sorted(taken, key=lambda number: (number < 100, number)), "the important ones come first"
+    assert told
+    assert len(taken) < 200
     goes_on(broker)

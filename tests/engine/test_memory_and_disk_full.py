@@ -1,6 +1,8 @@
 """Memory and disk are both full: producers are told, consumers go on, and the budget of the disk holds."""
 
+import os
 import random
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -196,3 +198,53 @@ def test_a_look_changes_nothing_on_disk(tmp_path: Path) -> None:
             before = queue.statistics().disk_bytes
             assert [number_of(message.body) for message in queue.browse()] == list(range(number + 1, 200))
             assert queue.statistics().disk_bytes == before
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "ext4"])
+def test_alerts_and_long_waits_name_the_file_system_that_is_nine_tenths_full(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("shmq.engine.handle.long_wait.LONG_WAIT", 0.2)
+
+    def work(place: Path) -> None:
+        system = os.statvfs(place)
+        left = system.f_bavail - system.f_blocks // 20
+        (place / "filler").write_bytes(bytes(left * system.f_frsize))
+        with shmq.open(place / "broker", memory="8MiB") as broker:
+            queue = broker.queue("q", codec="bytes")
+            fill(queue, 0, lambda: 1000)
+            timer = threading.Timer(2, queue.purge)
+            timer.start()
+            queue.put(body(0, 1000))
+            timer.join()
+            queue.statistics()
+        said = [record.getMessage() for record in caplog.records if "disk" in record.getMessage()]
+        alerts = [text for text in said if "found no room on disk" in text]
+        waits = [text for text in said if "goes on waiting" in text]
+        assert alerts, said
+        assert waits, said
+        for text in alerts + waits:
+            for part in (str(place), "bytes free, a tenth stays free", "make room there"):
+                assert part in text, text
+
+    on_a_small_disk(work, kind, tmp_path)
+
+
+def test_drop_oldest_drops_nothing_for_want_of_room_on_disk(tmp_path: Path) -> None:
+    """Below maxsize every put waits there, whatever overflow says."""
+    with shmq.open(tmp_path / "b", memory="16MiB", disk="1MiB") as broker:
+        other = broker.queue("other", codec="bytes", max_memory=1)
+        fill(other, 0, lambda: 3000)
+        queue = broker.queue("q", codec="bytes", maxsize=200, max_memory=4000, overflow="drop_oldest")
+        end = fill(queue, 0, lambda: 900)
+        assert 1 <= end < 200
+        for size in (3500, 3900, 5000):
+            with pytest.raises(shmq.Full) as full:
+                queue.put(body(end, size), timeout=0.3)
+            assert full.value.resource == "disk"
+        assert queue.statistics().dropped == 0
+        assert [number_of(queue.get(timeout=0)) for _ in range(end)] == list(range(end))
+        other.purge()
+        for number in range(300):
+            queue.put(body(number, 900), timeout=PATIENCE)
+        assert queue.statistics().dropped == 100

@@ -250,6 +250,10 @@ def judge_slab(
     free = numpy.flatnonzero(kind == BLOCK_FREE)
     if len(free) == 0:
         return
+    kept = image.u64(SEGMENT["kept_block"]) & ~1  # no hint leads to the block that is kept for rows
+    free = free[[slab.offset_of(index) != kept for index in free.tolist()]]
+    if len(free) == 0:
+        return
     hinted = slab.free[free >> 6] >> (free & 63).astype(numpy.uint64) & 1
     for index in free[hinted == 0].tolist():
         findings.add("quiet.hint", f"block 0x{slab.offset_of(index):x}", "FREE, and not among the slab's free bits")

@@ -245,10 +245,10 @@ static shmq_status load(file_backing *b, uint64_t first) {
         close(fd);
         return SHMQ_CORRUPT;
     }
-    shmq_status status =
-        shmq_row_file_read(&b->loaded, fd, (uint64_t)file.st_size) ? SHMQ_OK : failed(b, "read a file of");
-    close(fd);
     const shmq_row_cipher by = cipher_of(b);
+    shmq_status status = shmq_row_file_read(&b->loaded, fd, (uint64_t)file.st_size, &by);
+    status = status == SHMQ_OS ? failed(b, "read a file of") : status;
+    close(fd);
     status = status == SHMQ_OK ? shmq_row_file_open(&b->loaded, &by) : status;
     if (status != SHMQ_OK) {
         forget(b);

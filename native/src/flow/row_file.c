@@ -17,7 +17,7 @@
 
 typedef struct file_head {
     uint64_t magic;
-    uint32_t sum; /* CRC-32C of what follows, up to the marks */
+    uint32_t sum; /* CRC-32C of segment, queue and level, then of what follows, up to the marks */
     uint32_t count;
 } file_head;
 
@@ -40,6 +40,13 @@ typedef struct row_place {
 static_assert(sizeof(file_salt) + sizeof(file_head) + SHMQ_TAG_BYTES + sizeof(file_entry) + 1 ==
                   SHMQ_ROW_BESIDE_ENCRYPTED,
               "that of a file with one row");
+
+/* A file belongs to one level of one queue of one segment. */
+static uint32_t sum_begin(const shmq_row_cipher *by) { return shmq_crc32c(0, by->place, strlen(by->place)); }
+
+static uint32_t index_begin(const shmq_row_cipher *by) {
+    return (uint32_t)(sizeof(file_head) + (by->wanted ? sizeof(file_salt) : 0));
+}
 
 static bool write_all(int fd, struct iovec *pieces, int count) {
     while (count > 0) {
@@ -96,7 +103,7 @@ static bool write_encrypted(int fd, file_head *head, file_entry *entries, unsign
         return false;
     }
     head->magic = ENCRYPTED;
-    head->sum = shmq_crc32c(shmq_crc32c(0, &how, sizeof how), entries, index);
+    head->sum = shmq_crc32c(shmq_crc32c(sum_begin(by), &how, sizeof how), entries, index);
     struct iovec pieces[] = {{.iov_base = head, .iov_len = sizeof *head},
                              {.iov_base = &how, .iov_len = sizeof how},
                              {.iov_base = entries, .iov_len = index},
@@ -110,10 +117,11 @@ static bool write_encrypted(int fd, file_head *head, file_entry *entries, unsign
     return done;
 }
 
-static bool write_plain(int fd, file_head *head, file_entry *entries, unsigned char *marks, const shmq_row *rows) {
+static bool write_plain(int fd, file_head *head, file_entry *entries, unsigned char *marks, const shmq_row *rows,
+                        const shmq_row_cipher *by) {
     uint64_t bytes = head->count * sizeof *entries;
     head->magic = PLAIN;
-    head->sum = shmq_crc32c(0, entries, bytes);
+    head->sum = shmq_crc32c(sum_begin(by), entries, bytes);
     struct iovec pieces[PIECES] = {{.iov_base = head, .iov_len = sizeof *head},
                                    {.iov_base = entries, .iov_len = bytes},
                                    {.iov_base = marks, .iov_len = head->count}};
@@ -142,7 +150,7 @@ bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count, const shm
                                   .expires_ns = rows[i].expires_ns};
     }
     return by->wanted ? write_encrypted(fd, &head, entries, marks, rows, by)
-                      : write_plain(fd, &head, entries, marks, rows);
+                      : write_plain(fd, &head, entries, marks, rows, by);
 }
 
 static bool read_all(int fd, unsigned char *to, uint64_t bytes) {
@@ -161,17 +169,10 @@ static bool read_all(int fd, unsigned char *to, uint64_t bytes) {
     return true;
 }
 
-bool shmq_row_file_read(shmq_row_file *f, int fd, uint64_t size) {
-    unsigned char *bytes = realloc(f->bytes, size + 1);
-    f->first = 1;
-    f->last = 0;
-    f->next_row = 0;
-    if (bytes == NULL) {
-        return false;
-    }
-    f->bytes = bytes;
-    f->size = size;
-    return read_all(fd, bytes, size);
+static bool make_room(shmq_row_file *f, uint64_t bytes) {
+    unsigned char *longer = realloc(f->bytes, bytes + 1);
+    f->bytes = longer != NULL ? longer : f->bytes;
+    return longer != NULL;
 }
 
 static file_head head_of(const shmq_row_file *f) {
@@ -200,24 +201,21 @@ static bool marks_make_sense(const shmq_row_file *f, uint32_t count) {
     return true;
 }
 
-static bool index_is_sound(const shmq_row_file *f, bool encrypted) {
+static bool index_is_sound(const shmq_row_file *f, const shmq_row_cipher *by) {
     if (f->size < f->index_at) {
         return false;
     }
     file_head head = head_of(f);
-    return head.magic == (encrypted ? ENCRYPTED : PLAIN) && head.count != 0 && head.count <= SHMQ_TURN_ENTRIES &&
+    return head.magic == (by->wanted ? ENCRYPTED : PLAIN) && head.count != 0 && head.count <= SHMQ_TURN_ENTRIES &&
            marks_at(f) + head.count <= f->size &&
-           head.sum == shmq_crc32c(0, f->bytes + sizeof head, marks_at(f) - sizeof head) &&
+           head.sum == shmq_crc32c(sum_begin(by), f->bytes + sizeof head, marks_at(f) - sizeof head) &&
            marks_make_sense(f, head.count);
 }
 
-/* The index is sound, and the file is as long as the index says. */
-static bool is_sound(const shmq_row_file *f, bool encrypted) {
-    if (!index_is_sound(f, encrypted)) {
-        return false;
-    }
+/* Are so many bytes just what the index says? */
+static bool is_as_long(const shmq_row_file *f, uint64_t size) {
     file_head head = head_of(f);
-    uint64_t left = f->size - marks_at(f) - head.count;
+    uint64_t left = size - marks_at(f) - head.count;
     for (uint32_t i = 0; i < head.count; i++) {
         uint64_t length = entry_of(f, i).length;
         if (length > left || f->tag_bytes > left - length) {
@@ -226,6 +224,26 @@ static bool is_sound(const shmq_row_file *f, bool encrypted) {
         left -= length + f->tag_bytes;
     }
     return left == 0;
+}
+
+/* The index first: a file that was changed may be of any length. */
+shmq_status shmq_row_file_read(shmq_row_file *f, int fd, uint64_t size, const shmq_row_cipher *by) {
+    uint64_t most = sizeof(file_head) + sizeof(file_salt) + SHMQ_TURN_ENTRIES * (sizeof(file_entry) + 1);
+    f->first = 1;
+    f->last = 0;
+    f->next_row = 0;
+    f->size = size < most ? size : most;
+    f->index_at = index_begin(by);
+    f->tag_bytes = by->wanted ? SHMQ_TAG_BYTES : 0;
+    if (!make_room(f, f->size) || !read_all(fd, f->bytes, f->size)) {
+        return SHMQ_OS;
+    }
+    if (!index_is_sound(f, by) || !is_as_long(f, size)) {
+        return SHMQ_CORRUPT; /* also for a plain file where rows are encrypted: no process of the broker wrote it */
+    }
+    uint64_t begun = f->size;
+    f->size = size;
+    return make_room(f, size) && read_all(fd, f->bytes + begun, size - begun) ? SHMQ_OK : SHMQ_OS;
 }
 
 /* A row that cannot be decrypted gets bytes that no checksum fits. */
@@ -250,16 +268,7 @@ static shmq_status decrypt_rows(shmq_row_file *f, const shmq_row_cipher *by) {
     return status;
 }
 
-static uint32_t index_begin(const shmq_row_cipher *by) {
-    return (uint32_t)(sizeof(file_head) + (by->wanted ? sizeof(file_salt) : 0));
-}
-
 shmq_status shmq_row_file_open(shmq_row_file *f, const shmq_row_cipher *by) {
-    f->index_at = index_begin(by);
-    f->tag_bytes = by->wanted ? SHMQ_TAG_BYTES : 0;
-    if (!is_sound(f, by->wanted)) {
-        return SHMQ_CORRUPT; /* also for a plain file where rows are encrypted: no process of the broker wrote it */
-    }
     if (by->wanted) {
         SHMQ_TRY(decrypt_rows(f, by));
     }
@@ -335,7 +344,7 @@ shmq_status shmq_row_file_lives(int fd, const shmq_row_cipher *by, uint64_t from
         }
         f.size += got > 0 ? (uint64_t)got : 0;
     }
-    if (!index_is_sound(&f, by->wanted)) {
+    if (!index_is_sound(&f, by)) {
         return SHMQ_CORRUPT;
     }
     const unsigned char *marks = index + marks_at(&f);

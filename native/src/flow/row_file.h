@@ -11,7 +11,7 @@
 typedef struct shmq_row_cipher {
     bool wanted; /* the broker has a key; false: its files are plain */
     const shmq_cipher *cipher; /* NULL: this process does not know the key */
-    const char *place; /* segment, queue and level of the files */
+    const char *place; /* segment, queue and level of the files: the checksum of the index covers it */
 } shmq_row_cipher;
 
 /* A file that was read, and how far its last reader came. */
@@ -24,11 +24,12 @@ typedef struct shmq_row_file {
     uint32_t next_row;
 } shmq_row_file;
 
-/* Writes or reads the whole file. False: errno says why; 0: the file ended too early. */
+/* Writes the whole file. False: errno says why. */
 bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count, const shmq_row_cipher *by);
-bool shmq_row_file_read(shmq_row_file *f, int fd, uint64_t size);
-/* SHMQ_OK: the index is sound, the file is as long as it says, and rows are decrypted; a changed row has a wrong
- * checksum. SHMQ_CORRUPT: the file makes no sense. SHMQ_DENIED: it needs another key. */
+/* Reads the whole file, if it is as long as its index says. SHMQ_CORRUPT: it makes no sense, or is of another level. SHMQ_OS:
+ * errno says why; 0: the file ended too early. */
+shmq_status shmq_row_file_read(shmq_row_file *f, int fd, uint64_t size, const shmq_row_cipher *by);
+/* Of a file that was read: its rows are decrypted; a changed row has a wrong checksum. SHMQ_DENIED: it needs another key. */
 shmq_status shmq_row_file_open(shmq_row_file *f, const shmq_row_cipher *by);
 /* Reads the marks of a file again. False: errno says why; 0: the marks make no sense. */
 bool shmq_row_file_look_again(shmq_row_file *f, int fd);

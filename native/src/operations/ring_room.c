@@ -144,14 +144,22 @@ static bool drop_oldest(shmq_ring *r, shmq_outgoing *o, shmq_status why, room_tr
     return dropped || (try->stuck && shmq_drop_oldest(r->queue, r->depth, why, NULL));
 }
 
+/* max_memory is used up, and the disk: to drop something is no remedy, for it limits what is in memory, not the queue. */
+static bool waits_for_disk(shmq_status status, const room_try *try) {
+    return status == SHMQ_FULL_RESIDENT && is_disk_full(try->moved);
+}
+
 /* The producer drops the oldest until its message fits, or until none is left that can be dropped. A message that fits
- * the limits may find the ring full: then the newest entries go to disk, and none of them is dropped. */
+ * the limits may find the ring full, or max_memory used up: then the newest entries go to disk, and none is dropped. */
 static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o, room_try *try) {
     shmq_status status;
     do {
         status = put_counted(r->queue, o);
-    } while (shmq_no_room(status) &&
-             (flow_for_room(r->queue, o, status, false, try) == SHMQ_INTERRUPTED || drop_oldest(r, o, status, try)));
+        if (!shmq_no_room(status)) {
+            break;
+        }
+        try->moved = flow_for_room(r->queue, o, status, false, try);
+    } while (try->moved == SHMQ_INTERRUPTED || (!waits_for_disk(status, try) && drop_oldest(r, o, status, try)));
     return status;
 }
 
@@ -227,12 +235,8 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         }
         uint32_t overflow = shmq_overflow_of(q); /* may be altered during the wait */
         until_ns = overflow == SHMQ_OVERFLOW_REJECT ? 0 : until_ns;
-        if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && is_disk_full(try->moved)) {
-            if (drop_oldest(r, o, status, try)) { /* one only, since then something may go to disk again */
-                status = put_counted(q, o);
-                continue;
-            }
-        } else if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && !shmq_no_room(status = put_and_drop(r, o, try))) {
+        if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && !waits_for_disk(status, try) &&
+            !shmq_no_room(status = put_and_drop(r, o, try))) {
             break;
         }
         if (shmq_patience_over(r, &r->putting, 0, 0)) {
@@ -246,7 +250,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
             }
         }
         waited = true;
-        o->lacking = status;
+        o->lacking = try->moved == SHMQ_FULL_DISK ? SHMQ_FULL_DISK : status;
         status = over ? wait_for_mover(q, o) : wait_for_room(q, o, until_ns, piece);
         piece = piece < q->m->patience_ns ? piece * 2 : piece;
         if (shmq_no_room(status)) {

@@ -324,22 +324,23 @@ static uint64_t kept_from(shmq_member *m, uint32_t granules, uint32_t kind, uint
     return pages + (scarce ? kept_for_rings(m, m->memory) : 0);
 }
 
-/* Lowers *most to what bodies may have of /dev/shm, which may be smaller than the memory, or used by others. Answers how
- * many granules they leave to slots for that; 0: the limit is another one. The space that bodies leave there is no promise to
- * slots. Without it a queue whose bodies have used all of /dev/shm could not go on when it is empty again. */
-static uint64_t kept_of_shm(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *most) {
+/* Lowers *most to what bodies may have of /dev/shm, which may be smaller than the memory, or used by others; true: that
+ * is less. *kept: how many granules of it they leave to slots. The space that bodies leave there is no promise to slots. Without it a
+ * queue whose bodies have used all of /dev/shm could not go on when it is empty again. */
+static bool is_shm_short(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *most, uint64_t *kept) {
     uint64_t left, size;
     if (kind != SHMQ_GRANULE_SLAB || !shm_left(m, &left, &size)) {
-        return 0;
+        return false;
     }
     uint64_t all = size < m->memory ? size : m->memory, there = left >> SHMQ_GRANULE_SHIFT;
     if (there >= granules + kept_at_most(all)) {
-        return 0;
+        return false;
     }
-    uint64_t kept = kept_for_rings(m, all), usable = there > kept ? there - kept : 0;
+    *kept = kept_for_rings(m, all);
+    uint64_t usable = there > *kept ? there - *kept : 0;
     bool fewer = usable < *most;
     *most = fewer ? usable : *most;
-    return fewer ? kept : 0;
+    return fewer;
 }
 
 shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *offset) {
@@ -355,10 +356,11 @@ shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint
     }
     bool ring = kind == SHMQ_GRANULE_RING;
     uint64_t most = shmq_memory_left(m) >> SHMQ_GRANULE_SHIFT;
-    uint64_t of_shm = kept_of_shm(m, granules, kind, &most);
+    uint64_t kept_there = 0;
+    bool is_short = is_shm_short(m, granules, kind, &most, &kept_there);
     shmq_status status = take_free(m, granules, ring ? LOWEST : NEXT, ring, most, &first);
-    if (status == SHMQ_FULL_MEMORY && of_shm != 0) {
-        return no_space(m, (uint64_t)granules << SHMQ_GRANULE_SHIFT, of_shm << SHMQ_GRANULE_SHIFT);
+    if (status == SHMQ_FULL_MEMORY && is_short) {
+        return no_space(m, (uint64_t)granules << SHMQ_GRANULE_SHIFT, kept_there << SHMQ_GRANULE_SHIFT);
     }
     SHMQ_TRY(status);
     for (uint32_t i = 1; i < granules; i++) {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from shmq.core.handles import alert_flow, alert_is_ours, alert_largest, alert_look, census_of, settings_of
 from shmq.core.queue import ALERT_AGE, ALERT_BYTES, ALERT_MESSAGES, alert_queues, oldest_ready
+from shmq.engine.handle.failure import full_disk
 from shmq.engine.handle.open_queue import membership_of, open_queue
 from shmq.errors import ShmqError
 from shmq.quantity import quantity
@@ -123,10 +124,8 @@ def _reached(queue: OpenQueue) -> Iterator[tuple[str, int, str]]:
 def _tell_of_disk(membership: Membership) -> None:
     marked, refused, used = membership.live().disk_alerts()
     if refused:
-        text = (
-            f"found no room on disk for messages that do not fit into memory: {used:,} bytes are there. Until there is "
-            "room, producers wait or are told Full"
-        )
-        _tell(None, "disk_full", f"{text}: take messages out, or make it with a larger disk=")
+        full = full_disk("", membership)
+        text = f"found no room on disk for messages that do not fit into memory: {full.figures}"
+        _tell(None, "disk_full", f"{text}. Until there is room, producers wait or are told Full: {full.remedy}")
     elif marked:
         _tell(None, "disk", f"has {used:,} bytes on disk, nine tenths of its disk= or more")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from shmq.core.segment import Member
     from shmq.engine.membership.membership import Membership
 
-__all__ = ["dropped_text", "failure_of", "largest_body", "no_memory_for_queue", "options_mismatch"]
+__all__ = ["dropped_text", "failure_of", "full_disk", "largest_body", "no_memory_for_queue", "options_mismatch"]
 
 LARGEST_BODY = 1 << 30
 _STOPPED_MOVER = "; shmq doctor tells whether a process is stopped that moves messages to or from disk"
@@ -83,7 +83,7 @@ def _full(queue: QueueHandle, name: str, membership: Membership, status: str) ->
             remedy=f"{remedy or 'take messages out'}, or use a broker with more memory (memory=)",
         )
     if status == "FULL_DISK":
-        return _full_disk(name, membership)
+        return full_disk(name, membership)
     settings = settings_of(queue)
     wait = _way_to_wait(decode_settings(settings).overflow)
     entries, weight, resident = used_of(queue)
@@ -121,7 +121,7 @@ def _full(queue: QueueHandle, name: str, membership: Membership, status: str) ->
     )
 
 
-def _full_disk(name: str, membership: Membership) -> Full:
+def full_disk(name: str, membership: Membership) -> Full:
     """The budget is used up, or the file system has only its last tenth left."""
     from shmq.engine.directory.disk import disk_bytes, file_system  # here: most programs never see it
 
