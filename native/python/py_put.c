@@ -286,6 +286,43 @@ void queue_tell_accepted(unsigned long long accepted) {
     PyErr_Restore(kind, error, trace);
 }
 
+/* A codec that refuses a body knows nothing of the others. */
+static void name_the_body(unsigned long long number) {
+    PyObject *kind, *error, *trace;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) {
+        return;
+    }
+    PyErr_Fetch(&kind, &error, &trace);
+    PyErr_NormalizeException(&kind, &error, &trace);
+    PyObject *text = PyObject_Str(error);
+    if (kind == PyExc_TypeError && text != NULL) {
+        PyErr_Format(PyExc_TypeError, "put_many(), body number %llu, counted from 0: %U", number, text);
+        Py_XDECREF(kind);
+        Py_XDECREF(error);
+        Py_XDECREF(trace);
+    } else {
+        PyErr_Clear();
+        PyErr_Restore(kind, error, trace);
+    }
+    Py_XDECREF(text);
+}
+
+/* What a put() was meant for: the iterable would give its keys, or numbers. */
+static bool is_one_body(PyObject *bodies) {
+    if (!PyDict_Check(bodies) && !PyBytes_Check(bodies) && !PyByteArray_Check(bodies) && !PyMemoryView_Check(bodies)) {
+        return false;
+    }
+    PyObject *type = PyType_GetName(Py_TYPE(bodies));
+    if (type != NULL) {
+        PyErr_Format(PyExc_TypeError,
+                     "put_many() of one %U, which would put its %s one by one: put() takes it as one body; "
+                     "put_many(list(...)) if that was meant",
+                     type, PyDict_Check(bodies) ? "keys" : "bytes as numbers");
+        Py_DECREF(type);
+    }
+    return true;
+}
+
 /* False: an exception is set. *total: how many were put, in both cases. */
 static bool put_iterator(py_queue *self, PyObject *iterator, const batch *b, uint64_t until_ns,
                          unsigned long long *total) {
@@ -314,6 +351,7 @@ static bool put_iterator(py_queue *self, PyObject *iterator, const batch *b, uin
                 failed = true;
                 count--;
                 parcel_clear(&parcels[count]);
+                name_the_body(*total + count);
                 break;
             }
         }
@@ -347,6 +385,9 @@ static bool put_many(py_queue *self, PyObject *const *args, Py_ssize_t nargs, Py
     batch b = {Py_None, Py_None, NULL};
     if (nargs != 1) {
         PyErr_Format(PyExc_TypeError, "put_many() takes one positional argument, the bodies (%zd given)", nargs);
+        return false;
+    }
+    if (is_one_body(args[0])) {
         return false;
     }
     PyObject *timeout = only_timeout(args + nargs, names, &others);

@@ -191,7 +191,7 @@ PyDoc_STRVAR(
     "put_many($self, bodies, *, timeout=None, **options)\n--\n\n"
     "Put several messages in order; consumers are woken once for many.\n"
     "\n"
-    "bodies: an iterable of what put() takes.\n"
+    "bodies: an iterable of what put() takes; a text is one of its letters. Not a mapping, and not bytes.\n"
     "timeout: seconds, for each wait for room; None waits for ever, 0 does not wait.\n"
     "options: headers, priority, group, ttl, delay; as for put(), the same for all.\n"
     "Raises as put(), and what the iterable raises. What came before stays: whatever the error is, its attribute\n"

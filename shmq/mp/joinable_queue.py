@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import logging
+import multiprocessing.queues
 import os
 import threading
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from shmq.core.handles import acquire, open_row
+from shmq.core.handles import acquire, open_row, users_of
 from shmq.core.queue import release_all
 from shmq.engine.handle.open_queue import membership_of
-from shmq.errors import Empty, ShmqError
+from shmq.errors import Empty, ShmqError, Timeout
 from shmq.mp.queue import Queue, wait_seconds
+from shmq.quantity import quantity
+from shmq.wait_time import LONG_WAIT
 
 if TYPE_CHECKING:
     from shmq.core.queue import Delivery
     from shmq.mp.object_queue import ObjectQueue
 
 __all__ = ["JoinableQueue"]
+
+_LOG: Final = logging.getLogger("shmq.broker")
 
 T = TypeVar("T")
 
@@ -116,6 +122,11 @@ class JoinableQueue(Queue[T]):
 
     _held: _Hand | None = None
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Any]:
+        # The standard library asks for its own class, as logging.config does of the queue of a QueueHandler.
+        return multiprocessing.queues.JoinableQueue
+
     def _hand(self) -> _Hand:
         held = self._held
         if held is None or not held.is_ours():
@@ -181,4 +192,15 @@ class JoinableQueue(Queue[T]):
             >>> todo: JoinableQueue[str] = JoinableQueue()
             >>> todo.join()
         """
+        try:
+            return self._queue.join(timeout=LONG_WAIT)
+        except Timeout:
+            left = self._queue.statistics()
+        if left.unsettled == 0 and users_of(self._queue)["asleep"] == 0:
+            _LOG.warning(
+                "join() waits for %s of queue %r, and no process holds or awaits any: have those that got them ended?",
+                quantity(left.ready, "object"),
+                self._queue.name,
+                extra={"queue": self._queue.name},
+            )
         self._queue.join()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing.queues
 from collections.abc import Callable
 from contextlib import suppress
 from operator import attrgetter
@@ -20,7 +21,7 @@ from shmq.options import check_queue_options
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["Queue", "is_closed", "refusal_of", "told_of", "wait_seconds"]
+__all__ = ["Queue", "is_closed", "refusal_of", "told_of", "unborn", "wait_seconds"]
 
 T = TypeVar("T")
 
@@ -32,6 +33,11 @@ def wait_seconds(block: bool, timeout: float | None) -> float | None:
     if timeout is None or not hasattr(timeout, "__pos__"):
         return timeout  # what is no number the queue refuses
     return max(0.0, +timeout)
+
+
+def unborn(kind: type[T]) -> T:
+    """What is being unpickled. pickle's own way asks an object for its class."""
+    return kind.__new__(kind)
 
 
 class Queue(Generic[T]):
@@ -56,6 +62,11 @@ class Queue(Generic[T]):
 
     _watch: Watch | None = None
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Any]:
+        # The standard library asks for its own class, as logging.config does of the queue of a QueueHandler.
+        return multiprocessing.queues.Queue
+
     def __init__(self, maxsize: int = 0, *, ctx: Any = None) -> None:
         limit = check_queue_options({"maxsize": 0 if maxsize <= 0 else maxsize}).maxsize or 0
         self._maxsize = limit
@@ -67,6 +78,9 @@ class Queue(Generic[T]):
         self._queue = queue
         self._put = queue.put
         self._get = queue.get
+
+    def __reduce__(self) -> Any:
+        return unborn, (type(self),), self.__getstate__()
 
     def __getstate__(self) -> tuple[Any, ...]:
         if self._bequest is None or not self._bequest.hand_over():

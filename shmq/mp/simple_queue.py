@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing.queues
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shmq.mp.queue import Queue, is_closed, refusal_of, told_of
+from shmq.mp.queue import Queue, is_closed, refusal_of, told_of, unborn
 
 if TYPE_CHECKING:
     from typing import Self
@@ -28,8 +29,16 @@ class SimpleQueue(Generic[T]):
         'done'
     """
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Any]:
+        # The standard library asks for its own class, as logging.config does of the queue of a QueueHandler.
+        return multiprocessing.queues.SimpleQueue
+
     def __init__(self, *, ctx: Any = None) -> None:
         self._all: Queue[T] = Queue()
+
+    def __reduce__(self) -> Any:
+        return unborn, (type(self),), self.__dict__
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {told_of(self._all)}>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
@@ -93,6 +93,17 @@ class Broker:
             raise Closed(f"this handle on the broker {self._membership.name} is closed", remedy="open it again")
         self._membership.live()
         return self._membership
+
+    if not TYPE_CHECKING:  # for type checkers they are not there at all
+
+        def __getitem__(self, name: object) -> Any:
+            raise TypeError(f"a Broker is no mapping; broker.queue({name!r}) opens the queue")
+
+        def __contains__(self, name: object) -> bool:
+            raise TypeError(f"a Broker is no container; broker.queue({name!r}, create=False) raises NotFound")
+
+        def __iter__(self) -> Iterator[Any]:
+            raise TypeError("a Broker is no iterable; broker.queues() lists the queues")
 
     # ---- queues ------------------------------------------------------------------------------------------------
 

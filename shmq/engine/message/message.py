@@ -73,7 +73,8 @@ class Message(MessageHandle, Generic[T]):
         raise TypeError("a Message is made by receive(), a consumer or browse(), not by hand")
 
     def __repr__(self) -> str:
-        return f"<Message {self._id} at {self._position} of {self._queue.name!r}, {self._outcome or 'unsettled'}>"
+        state, size = self._outcome or "unsettled", quantity(self._size, "byte")
+        return f"<Message {self._id} of {self._queue.name!r}, position {self._position}, {size}, {state}>"
 
     def __reduce__(self) -> Any:
         raise TypeError("a Message belongs to the process that received it and cannot be pickled; send m.body")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from shmq.core import clock
 from shmq.core.handles import is_ready, settings_of
@@ -45,12 +45,37 @@ def check_dead_letter(membership: Membership, name: str | None, target: object) 
         raise ValueError(f"dead_letter={target!r}: a queue of another broker; name one of this broker")
 
 
+_ELSEWHERE: Final = {  # what queue.Queue has, and how it is done here
+    "empty": "use queue.qsize() == 0, or get(timeout=0), which raises Empty",
+    "full": "use put(..., timeout=0), which raises Full",
+    "get_nowait": "use get(timeout=0)",
+    "put_nowait": "use put(..., timeout=0)",
+    "task_done": "use receive(), and ack() of the message",
+    "close": "a Queue needs no close; its broker has one",
+}
+
+
 class QueueManagement(OpenQueue):
     """Base of Queue."""
 
     if TYPE_CHECKING:
 
         def browse(self, *, selector: str | None) -> Iterator[Message[Any]]: ...
+
+    if not TYPE_CHECKING:  # for type checkers they are not there at all
+
+        def __getattr__(self, name: str) -> Any:
+            hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+            raise AttributeError(f"a Queue has no attribute {name!r}{hint}", name=name, obj=self)
+
+        def __len__(self) -> int:
+            raise TypeError("a Queue has no len(); qsize() counts what is ready")
+
+        def __bool__(self) -> bool:
+            return True
+
+        def __iter__(self) -> Iterator[Any]:
+            raise TypeError("a Queue is no iterable; queue.consumer() takes, queue.browse() looks")
 
     # ---- look --------------------------------------------------------------------------------------------------
 
