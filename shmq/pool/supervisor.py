@@ -320,16 +320,18 @@ class Supervisor:
         self._failures += 1
         extra = {"queue": name, "pid": pid}
         if code == UNGUARDED:
-            self._failures, what = _GIVE_UP, "it imports this program, which starts a pool again"
+            self._failures = _GIVE_UP
         else:
             _LOG.error("a worker of queue %r died as it started: %s%s", name, what, _behind(text), extra=extra)
         if self._failures >= _GIVE_UP:
             self._stopping = True
             last = text.splitlines()[-1] if text else what
-            row = "" if code == UNGUARDED else f"{self._failures} in a row, the last one "
+            figures = f"{self._failures} in a row, the last one (pid {pid}): {last}"
+            if code == UNGUARDED:
+                figures = f"the first one (pid {pid}) imports this program, which starts a pool again"
             self._error = WorkerError(
                 f"the workers of queue {name!r} die as they start",
-                figures=f"{row}(pid {pid}): {last}",
+                figures=figures,
                 remedy=remedy_at_the_start(self._context, code, text),
             )
             if text:
