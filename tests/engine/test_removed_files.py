@@ -156,10 +156,12 @@ def test_one_without_files_is_deleted_by_those_who_have_it_and_by_others(broker_
 def test_a_new_directory_with_the_inode_of_a_deleted_one_is_no_old_broker(broker_dir: Path) -> None:
     with shmq.open(broker_dir, memory=MEMORY) as broker:
         broker.queue("q").put("old")
+        name = named_by(broker)
     for file in ("segment", "lock"):  # nobody uses it: nothing proves that the directory is not another one
         (broker_dir / file).unlink()
     with shmq.open(broker_dir, memory=MEMORY) as broker:
         assert broker.queues() == []
+        assert name not in segment.list_segments(), "nobody could ever join it"
         broker.delete()
 
 

@@ -14,7 +14,7 @@ from shmq.core import segment
 from shmq.core.segment import Home, Member
 from shmq.engine.directory.disk import private_disk, sweep_disk, sweep_private_disk
 from shmq.engine.directory.lock import HeldLock, locked, locked_anew
-from shmq.engine.directory.orphans import sweep_orphans
+from shmq.engine.directory.orphans import sweep_orphans, sweep_unjoined
 from shmq.engine.directory.ownership import (
     check_filesystem,
     check_mode,
@@ -355,6 +355,7 @@ class BrokerDirectory:
     ) -> Member:
         """A death before the record is written leaves a segment without members; the next open joins or sweeps it."""
         sweep_orphans()
+        sweep_unjoined(self.path)
         sweep_disk(held.dir_fd)
         found = os.fstat(held.dir_fd)
         mode, uuid = mode_of(found), segment.new_uuid()
@@ -387,6 +388,8 @@ class BrokerDirectory:
                 epoch=epoch,
             )
             return self._recorded(held, member, record, anew=True)
+        except BrokerNotFound:
+            raise _LockLost from None  # it had no member yet, and was swept by somebody with another lock
         except BaseException:
             segment.unlink(name)
             raise

@@ -13,7 +13,7 @@ from shmq.engine.directory.lock import open_lock
 from shmq.engine.directory.record import read_record
 from shmq.errors import ShmqError
 
-__all__ = ["directory_at_rest", "orphans", "sweep_discarded", "sweep_orphans"]
+__all__ = ["directory_at_rest", "orphans", "sweep_discarded", "sweep_orphans", "sweep_unjoined"]
 
 
 @contextmanager
@@ -111,6 +111,17 @@ def orphans(directory: str | None = None, *, deleted: bool = False) -> list[Segm
 def sweep_orphans(directory: str | None = None) -> list[SegmentIdentity]:
     """Removes what orphans() would list, and returns what was removed. Whoever becomes a member meanwhile keeps his."""
     return _sweep(_candidates(directory), directory, deleted=False)
+
+
+def sweep_unjoined(directory: str) -> None:
+    """Removes this user's segments of a directory in which a broker is about to be made: nobody joins them any more.
+
+    Arguments:
+        directory: that of the broker, whose lock the caller holds, and in which no segment was found to join.
+    """
+    for identity in _candidates(directory):
+        if _lies_in(identity, directory):
+            segment.sweep(identity.name)
 
 
 def sweep_discarded(identities: list[SegmentIdentity], directory: str | None = None) -> list[SegmentIdentity]:
