@@ -1,6 +1,10 @@
 /* The extension module shmq._native: exceptions, constants, clocks, checksums. */
 #include "py_shmq.h"
 
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "shmq/block.h"
 #include "shmq/inspect.h"
 
@@ -101,6 +105,36 @@ static PyObject *monotonic_ns(PyObject *module, PyObject *nothing) {
     return PyLong_FromUnsignedLongLong(shmq_now_ns());
 }
 
+static void *run_thread(void *callable) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *done = PyObject_CallNoArgs(callable);
+    if (done == NULL) {
+        PyErr_WriteUnraisable(callable);
+    }
+    Py_XDECREF(done);
+    Py_DECREF((PyObject *)callable);
+    PyGILState_Release(state);
+    return NULL;
+}
+
+static PyObject *start_thread(PyObject *module, PyObject *callable) {
+    pthread_t thread;
+    (void)module;
+    errno = pthread_create(&thread, NULL, run_thread, Py_NewRef(callable));
+    if (errno != 0) {
+        Py_DECREF(callable);
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    pthread_detach(thread);
+    Py_RETURN_NONE;
+}
+
+static PyObject *thread_id(PyObject *module, PyObject *nothing) {
+    (void)module;
+    (void)nothing;
+    return PyLong_FromLong(syscall(SYS_gettid));
+}
+
 static PyObject *wall_ns(PyObject *module, PyObject *nothing) {
     (void)module, (void)nothing;
     return PyLong_FromUnsignedLongLong(shmq_wall_ns());
@@ -112,6 +146,8 @@ static PyMethodDef functions[] = {
     {"crc32c", (PyCFunction)(void (*)(void))crc32c, METH_VARARGS | METH_KEYWORDS,
      "crc32c(data, start=0)\n\nCRC-32C of the bytes, going on from `start`."},
     {"monotonic_ns", monotonic_ns, METH_NOARGS, "The clock of durations and enqueued_ns, in nanoseconds."},
+    {"start_thread", start_thread, METH_O, "start_thread(callable) In a thread of the system, whatever Python's are."},
+    {"thread_id", thread_id, METH_NOARGS, "The system's number of this thread."},
     {"wall_ns", wall_ns, METH_NOARGS, "The wall clock, in nanoseconds since 1970."},
     {NULL, NULL, 0, NULL},
 };

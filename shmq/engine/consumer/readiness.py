@@ -6,12 +6,12 @@ import contextlib
 import os
 import queue
 import signal
-import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
 from shmq.core import clock
 from shmq.core.queue import peek_any, peek_pass_on
+from shmq.core.true_thread import SimpleQueue, start_true_thread, thread_id
 from shmq.errors import ShmqError
 from shmq.wait_time import CREDIT_LOOK, THREAD_END
 
@@ -100,15 +100,14 @@ class Readiness:
         self._event = _Event()
         self._raised: deque[None] = deque()  # one element while the thread rests; whoever gets it out calls the thread
         self._resets = 0  # only that it has changed says something
-        self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._calls: SimpleQueue[None] = SimpleQueue()
         self._starved = False
         self._stopping = False
-        self._ended = threading.Lock()
-        self._ended.acquire()
-        self._thread = threading.Thread(target=self._run, name=f"shmq-fileno-{name}", daemon=True)
+        self._ended: SimpleQueue[None] = SimpleQueue()  # one element from the end of the thread on
+        self._thread = 0
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # the thread inherits it
         try:
-            self._thread.start()
+            start_true_thread(self._run, f"shmq-fileno-{name}")
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         membership.readiness.add(self)
@@ -144,16 +143,19 @@ class Readiness:
 
     def join(self) -> bool:
         """Waits for the end of the thread after stop(). False: it does not come."""
-        if threading.current_thread() is self._thread:
+        if thread_id() == self._thread:
             return True  # in a finalizer; it uses no row any more
-        if not self._ended.acquire(timeout=THREAD_END):
+        try:
+            self._ended.get(timeout=THREAD_END)
+        except queue.Empty:
             return False
-        self._ended.release()
+        self._ended.put(None)
         return True
 
     # ---- the thread --------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        self._thread = thread_id()
         owed: tuple[Part, ...] | None = None
         try:
             while (parts := self._parts()) is not None:
@@ -173,7 +175,7 @@ class Readiness:
             self._raised.clear()  # from now on nothing resets it: whoever comes hears why
             self._event.set()
             self._pass_on(owed)
-            self._ended.release()
+            self._ended.put(None)
 
     def _raise(self, resets: int) -> bool:
         """False: the taker has looked again since then, and may have found nothing more.

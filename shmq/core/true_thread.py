@@ -1,0 +1,21 @@
+"""Threads of the system, also where a library has put its own in the place of all threads: gevent, eventlet."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from _queue import SimpleQueue
+from collections.abc import Callable
+from types import BuiltinFunctionType
+
+from shmq._native import start_thread, thread_id
+
+__all__ = ["SimpleQueue", "start_true_thread", "thread_id"]
+
+
+def start_true_thread(run: Callable[[], None], name: str) -> None:
+    """In the background; only a thread of Python's own can have the name."""
+    if isinstance(_thread.start_new_thread, BuiltinFunctionType):
+        threading.Thread(target=run, name=name, daemon=True).start()
+    else:
+        start_thread(run)
