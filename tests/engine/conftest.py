@@ -15,7 +15,7 @@ Taker = Callable[[shmq.Queue[Any], float | None], Any]
 
 @pytest.fixture
 def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
-    with shmq.open(broker_dir, memory=MEMORY) as opened:
+    with shmq.open(broker_dir, memory=MEMORY, disk="8GiB") as opened:
         yield opened
 
 

@@ -154,9 +154,10 @@ def test_one_whose_time_is_over_leaves_the_line(broker: shmq.Broker) -> None:
     queue = broker.queue("jobs", maxsize=1)
     queue.put("old")
     with family() as children:
-        stand_in_line(queue, Offspring(put_one, queue, "impatient", 0.3), children)
-        stand_in_line(queue, Offspring(put_one, queue, "patient", LONG), children)
+        children.append(Offspring(put_one, queue, "impatient", 0.3))  # it may have left before the other one has come
+        children.append(Offspring(put_one, queue, "patient", LONG))
         children[0].expect("full")
+        eventually(lambda: queue.statistics().producers_waiting == 1, "the patient one waits alone")
         assert [queue.get(timeout=LONG) for _ in range(2)] == ["old", "patient"]
         children[1].expect("put")  # it is in, and out of the line
         queue.put("new", timeout=0)

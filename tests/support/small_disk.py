@@ -17,7 +17,7 @@ __all__ = ["KINDS", "on_a_small_disk"]
 
 _NEW_MOUNTS: Final = 0x00020000  # CLONE_NEWNS
 _RECURSIVE, _PRIVATE = 1 << 14, 1 << 18
-_SECONDS: Final = 300  # a hang ends then
+_SECONDS: Final = 900  # a hang ends then, and no work on a machine with a load of twenty
 
 # What to mount, and what has to be done before.
 KINDS: Final[dict[str, tuple[list[str], list[str]]]] = {
