@@ -201,7 +201,7 @@ bool consumer_is_open(py_consumer *self) {
 /* None: there is no credit, or, with `quiet`, no message. */
 static PyObject *take(py_consumer *self, uint64_t until_ns, bool quiet) {
     bool own_row;
-    if (!queue_takes(self->queue) || !consumer_is_open(self->whole)) {
+    if (!queue_takes(self->queue) || !consumer_is_open(self->whole) || !queue_ready(self->queue)) {
         return NULL;
     }
     if (!consumer_enters(self->whole, &own_row)) {

@@ -16,7 +16,8 @@ static bool is_usable(py_queue *self) {
     return status == SHMQ_OK;
 }
 
-bool queue_ready(py_queue *self) {
+/* Bound by this process. False with an exception set. */
+static bool is_bound(py_queue *self) {
     if (SHMQ_UNLIKELY(self->q == NULL)) {
         PyObject *bound = PyObject_CallMethod((PyObject *)self, "_attach", NULL); /* unpickled or closed */
         Py_XDECREF(bound);
@@ -30,7 +31,7 @@ bool queue_ready(py_queue *self) {
     }
     shmq_member *m = self->q->m;
     if (SHMQ_LIKELY(!shmq_member_forked(m) && self->q->serial == m->serial)) {
-        return is_usable(self);
+        return true;
     }
     shmq_status status = shmq_member_is_closed(m) ? shmq_member_refused(m) : shmq_member_after_fork(m);
     if (status == SHMQ_OK) {
@@ -38,10 +39,11 @@ bool queue_ready(py_queue *self) {
     }
     if (status != SHMQ_OK) {
         queue_raise(self, status);
-        return false;
     }
-    return is_usable(self);
+    return status == SHMQ_OK;
 }
+
+bool queue_ready(py_queue *self) { return is_bound(self) && is_usable(self); }
 
 static bool do_upkeep(py_queue *self) {
     if (SHMQ_LIKELY(!shmq_is_upcall_due(self->q->m, SHMQ_ANY_UPCALL))) {
@@ -62,7 +64,7 @@ static bool tell_alerts(py_queue *self) {
     return told != NULL;
 }
 
-bool queue_begins(py_queue *self) { return queue_ready(self) && do_upkeep(self); }
+bool queue_begins(py_queue *self) { return is_bound(self) && do_upkeep(self); }
 
 bool queue_goes_on(py_queue *self) { return PyErr_CheckSignals() == 0 && is_usable(self) && do_upkeep(self); }
 

@@ -44,7 +44,8 @@ static bool several_of(PyObject *parts, several *s) {
         unsigned int row;
         shmq_queue_wait *of = &s->of[i];
         if (!PyArg_ParseTuple(PyTuple_GetItem(parts, i), "O!IO", queue_type, &queue, &row, &subscription) ||
-            !subscription_of(subscription, &of->by) || !queue_begins((py_queue *)queue)) {
+            !subscription_of(subscription, &of->by) || !queue_begins((py_queue *)queue) ||
+            !queue_ready((py_queue *)queue)) {
             return false;
         }
         s->queues[i] = (py_queue *)queue;
@@ -71,7 +72,7 @@ static bool several_parts(PyObject *parts, several *s) {
             PyErr_SetString(PyExc_TypeError, "a consumer of one queue is expected");
             return false;
         }
-        if (!queue_takes(part->queue)) {
+        if (!queue_takes(part->queue) || !queue_ready(part->queue)) {
             return false;
         }
         s->queues[i] = part->queue;

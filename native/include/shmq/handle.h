@@ -127,22 +127,26 @@ static inline uint32_t shmq_name_len(const shmq_queue_shm *page) {
 /* Is it not shut down? */
 static inline bool shmq_is_open(const shmq_queue *q) { return shmq_load_relaxed(&q->page->shut_down) == SHMQ_OPEN; }
 
-/* May it be used? SHMQ_OK, SHMQ_CLOSED, SHMQ_MEMBERSHIP_LOST, SHMQ_GONE, SHMQ_NOT_FOUND. Writes nothing shared, and starts nothing. */
-static inline shmq_status shmq_queue_usable(const shmq_queue *q) {
-    SHMQ_TRY(shmq_member_usable(q->m));
+/* Is it there, and its broker? SHMQ_OK, SHMQ_GONE, SHMQ_NOT_FOUND. */
+static inline shmq_status shmq_queue_there(const shmq_queue *q) {
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->m->header->state) != SHMQ_SEGMENT_LIVE) && shmq_member_is_gone(q->m)) {
         return shmq_fail(SHMQ_GONE, "this broker was deleted");
     }
     return SHMQ_LIKELY(shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) ? SHMQ_OK : SHMQ_NOT_FOUND;
 }
 
-/* How each call that does something with messages begins: with a share of the upkeep, then the question whether the queue may be
- * used. */
+/* May it be used? As above, and SHMQ_CLOSED, SHMQ_MEMBERSHIP_LOST. Writes nothing shared, and starts nothing. */
+static inline shmq_status shmq_queue_usable(const shmq_queue *q) {
+    SHMQ_TRY(shmq_member_usable(q->m));
+    return shmq_queue_there(q);
+}
+
+/* How each call that does something with messages begins: with the question whether this process may, then with a share of the
+ * upkeep, then with the question whether the queue is there. */
 static inline shmq_status shmq_queue_enter(shmq_queue *q) {
-    if (SHMQ_LIKELY(shmq_member_usable(q->m) == SHMQ_OK)) { /* else it has no right to the header */
-        shmq_upkeep_look(q->m);
-    }
-    return shmq_queue_usable(q);
+    SHMQ_TRY(shmq_member_usable(q->m));
+    shmq_upkeep_look(q->m);
+    return shmq_queue_there(q);
 }
 
 static inline shmq_slot_shm *shmq_slot_at(const shmq_ring *r, uint64_t position) {
