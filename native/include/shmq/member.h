@@ -182,10 +182,15 @@ static inline bool shmq_upcall_take(shmq_member *m, uint32_t upcall) {
 
 static inline bool shmq_member_forked(const shmq_member *m) { return *m->alive == 0; }
 
-/* Is the process of this row dead? (1) the caller has read the word that names it (2) row and generation are read here
- * (3) our own row: alive; else its lock byte (4) a process that runs without its lock gets the patience to find out that
- * its row is REAPING. Never true for a row that is FREE. */
-bool shmq_process_dead(shmq_member *m, uint32_t row);
+/* How the process of a row is. LOCKLESS: it has lost its lock, but runs, and may be in the midst of a write. */
+typedef enum shmq_life { SHMQ_ALIVE, SHMQ_LOCKLESS, SHMQ_DEAD } shmq_life;
+/* (1) the caller has read the word that names it (2) row and generation are read here (3) our own row: alive; else its lock
+ * byte (4) a process that runs without its lock is dead when it has had the patience since this process began to wait for
+ * it. Never dead where the row is FREE. */
+shmq_life shmq_process_life(const shmq_member *m, uint32_t row);
+bool shmq_process_dead(const shmq_member *m, uint32_t row);
+/* By whoever looks for the dead, and finds one LOCKLESS: it is to find out, and gets the patience from now on. */
+void shmq_lockless_begin(shmq_member *m, uint32_t row);
 /* Number of members whose lock is held. */
 uint32_t shmq_members_live(shmq_member *m);
 

@@ -249,6 +249,8 @@ shmq_status shmq_reap(shmq_member *m, const shmq_liveness *l, uint32_t *reaped) 
         if (!ours && shmq_row_state(shmq_load_seq(&m->rows[row].word)) != SHMQ_ROW_FREE && shmq_is_dead(l, row)) {
             SHMQ_TRY(reap_row(m, row, l, true));
             ++*reaped;
+        } else if (!ours && shmq_process_life(m, row) == SHMQ_LOCKLESS) {
+            shmq_lockless_begin(m, row);
         }
     }
     shmq_structure_mend(m);

@@ -36,47 +36,53 @@ static bool still_runs(const shmq_process_shm *process) {
            stat.state != 'Z' && stat.state != 'X' && (stat.flags & PF_EXITING) == 0;
 }
 
+static uint64_t lockless_key(uint32_t row, uint64_t word) {
+    return (uint64_t)row << 32 | (uint32_t)(shmq_row_generation(word) + 1);
+}
+
 /* Another row is waited for. It is not any more when that one has been reaped. */
 static bool waits_for_another(const shmq_member *m, uint64_t waited) {
     uint32_t row = (uint32_t)(waited >> 32);
-    return waited != 0 && row < SHMQ_PROCESS_ROWS &&
-           (uint32_t)shmq_row_generation(shmq_load_seq(&m->rows[row].word)) == (uint32_t)waited - 1;
+    return waited != 0 && row < SHMQ_PROCESS_ROWS && lockless_key(row, shmq_load_seq(&m->rows[row].word)) == waited;
 }
 
 /* The row of a process that runs without its lock becomes REAPING: so its next call finds out, and writes nothing. The call
- * that it may be in gets the patience to end. Each process waits for one such row at a time; a second one waits its turn. */
-static bool may_still_write(shmq_member *m, uint32_t row, uint64_t word) {
-    shmq_process_shm *process = &m->rows[row];
-    if (m->read_only || !still_runs(process)) {
-        return false;
-    }
-    uint32_t generation = shmq_row_generation(word);
-    uint64_t waited = shmq_load_seq(&m->lockless), this = (uint64_t)row << 32 | (uint32_t)(generation + 1);
+ * that it may be in gets the patience to end. Each process waits for one such row at a time; a second one waits its
+ * turn. */
+void shmq_lockless_begin(shmq_member *m, uint32_t row) {
+    uint64_t word = shmq_load_seq(&m->rows[row].word), waited = shmq_load_seq(&m->lockless);
     if (shmq_row_state(word) != SHMQ_ROW_REAPING) {
-        (void)shmq_cas_seq(&process->word, word, shmq_row_word(generation, 0, SHMQ_ROW_REAPING));
+        (void)shmq_cas_seq(&m->rows[row].word, word, shmq_row_word(shmq_row_generation(word), 0, SHMQ_ROW_REAPING));
     }
-    if (waited == this) {
-        return shmq_now_ns() - shmq_load_seq(&m->lockless_ns) < m->patience_ns;
-    }
-    if (!waits_for_another(m, waited)) {
+    uint64_t this = lockless_key(row, word);
+    if (waited != this && !waits_for_another(m, waited)) {
         shmq_store_seq(&m->lockless_ns,
                        shmq_now_ns()); /* before the row: a thread that finds it finds a time not before it */
         shmq_store_seq(&m->lockless, this);
     }
-    return true;
 }
 
-bool shmq_process_dead(shmq_member *m, uint32_t row) {
+shmq_life shmq_process_life(const shmq_member *m, uint32_t row) {
     if (row >= SHMQ_PROCESS_ROWS || row == m->row) {
-        return false;
+        return SHMQ_ALIVE;
     }
     uint64_t word = shmq_load_seq(&m->rows[row].word);
     if (shmq_row_state(word) == SHMQ_ROW_FREE || shmq_rows_locked(m, row, row + 1)) {
-        return false;
+        return SHMQ_ALIVE;
     }
     shmq_after_kernel(&m->rows[row].word);
     /* The process may have left in between, which frees its byte as well. */
     uint64_t now = shmq_load_seq(&m->rows[row].word);
-    return shmq_row_state(now) != SHMQ_ROW_FREE && shmq_row_generation(now) == shmq_row_generation(word) &&
-           SHMQ_LIKELY(!may_still_write(m, row, now));
+    if (shmq_row_state(now) == SHMQ_ROW_FREE || shmq_row_generation(now) != shmq_row_generation(word)) {
+        return SHMQ_ALIVE;
+    }
+    if (SHMQ_LIKELY(m->read_only || !still_runs(&m->rows[row]))) {
+        return SHMQ_DEAD;
+    }
+    bool had_patience = shmq_row_state(now) == SHMQ_ROW_REAPING &&
+                        shmq_load_seq(&m->lockless) == lockless_key(row, now) &&
+                        shmq_now_ns() - shmq_load_seq(&m->lockless_ns) >= m->patience_ns;
+    return had_patience ? SHMQ_DEAD : SHMQ_LOCKLESS;
 }
+
+bool shmq_process_dead(const shmq_member *m, uint32_t row) { return shmq_process_life(m, row) == SHMQ_DEAD; }

@@ -42,7 +42,10 @@ static bool look_for_dead(shmq_member *m, uint64_t now, shmq_budget *b) {
             continue;
         }
         shmq_budget_spend(b, SHMQ_PRICE_ROW);
-        if (shmq_process_dead(m, row)) {
+        shmq_life life = shmq_process_life(m, row);
+        if (life == SHMQ_LOCKLESS) {
+            shmq_lockless_begin(m, row);
+        } else if (life == SHMQ_DEAD) {
             shmq_budget_spend_all(b); /* a reaper looks at all slots of all queues that the dead process used */
             (void)shmq_reap_row(m, row); /* if it was not reaped now, the next look does it */
         }

@@ -189,7 +189,10 @@ static bool reap_holders(shmq_member *m, bool only_holders) {
             shmq_row_state(shmq_load_acquire(&m->rows[row].word)) == SHMQ_ROW_FREE) { /* SYNC row.owner */
             continue;
         }
-        if ((!only_holders || is_worth_watching(m, row)) && shmq_process_dead(m, row)) {
+        shmq_life life = !only_holders || is_worth_watching(m, row) ? shmq_process_life(m, row) : SHMQ_ALIVE;
+        if (life == SHMQ_LOCKLESS) {
+            shmq_lockless_begin(m, row);
+        } else if (life == SHMQ_DEAD) {
             (void)shmq_upkeep.reap_row(m, row); /* if it fails, the next process that looks reaps */
             found = true;
         }

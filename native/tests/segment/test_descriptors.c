@@ -99,7 +99,9 @@ static void test_a_process_that_runs_without_its_lock_has_the_patience_to_find_o
     begin();
     child c = lockless();
     uint64_t since = shmq_now_ns();
-    CHECK(!shmq_process_dead(m, c.row));
+    CHECK_EQUAL(shmq_process_life(m, c.row), SHMQ_LOCKLESS);
+    CHECK_EQUAL(state_of(c.row), SHMQ_ROW_LIVE); /* a question changes nothing */
+    shmq_lockless_begin(m, c.row);
     CHECK_EQUAL(state_of(c.row), SHMQ_ROW_REAPING);
     CHECK_EQUAL(hear(&c), SHMQ_MEMBERSHIP_LOST);
     await_death(c.row);
