@@ -12,11 +12,13 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy
 from history import AGAIN, OUTCOMES, SETTLES, History, Kind
+from soak_endings import close_amid_calls, fork_amid_calls, lose_descriptors
 
 import shmq
 
@@ -36,6 +38,7 @@ TIDE = 3.0  # seconds, in whose first half such a queue fills, and in whose seco
 MOST_PUT = 60
 LONGEST_DELAY = 0.25  # seconds
 MOST_HELD = 6
+ENDINGS = (close_amid_calls, fork_amid_calls, lose_descriptors)
 POOL = random.Random(1).randbytes(2 * LARGEST)
 
 
@@ -122,7 +125,7 @@ class SoakProcess:
         self.consumers: list[Any] = []
         self.broker = broker if broker is not None else shmq.open(url, create=False)
         self.forked = forked
-        calls: list[tuple[Callable[[], object], int]] = [
+        calls: list[tuple[Callable[[], object], float]] = [
             (self.put, 12),
             (self.put_many, 4),
             (self.put_ranked, 8),
@@ -145,6 +148,7 @@ class SoakProcess:
             (self.join, 1),
             (self.open_again, 1),
             (self.fork, 0 if forked else 1),
+            *((partial(ending, self), 0 if forked else 0.2) for ending in ENDINGS),
         ]
         if fault is not None:
             calls.append((getattr(self, f"fault_{fault}"), 1))
@@ -158,12 +162,7 @@ class SoakProcess:
 
     def end(self) -> None:
         """Gives back what it holds, and leaves."""
-        for message, name, index in self.held:
-            self.settle_one(message, name, index, "release")
-        self.held.clear()
-        self.views.clear()
-        for consumer in self.consumers:
-            consumer.close()
+        self.give_back()
         self.broker.close()
         self.history.close()
 
@@ -386,8 +385,12 @@ class SoakProcess:
 
     def open_again(self) -> None:
         """Leaves the broker and comes back; a message in hand goes back first."""
-        if self.forked:
-            return
+        if not self.forked:
+            self.give_back()
+            self.rejoin()
+
+    def give_back(self) -> None:
+        """All that it has in hand."""
         for message, name, index in self.held:
             self.settle_one(message, name, index, "release")
         self.held.clear()
@@ -395,6 +398,8 @@ class SoakProcess:
         for consumer in self.consumers:
             consumer.close()
         self.consumers.clear()
+
+    def rejoin(self) -> None:
         self.history.note(Kind.OTHER)
         self.broker.close()
         self.broker = shmq.open(self.url, create=False)

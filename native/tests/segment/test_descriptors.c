@@ -153,7 +153,7 @@ static void test_a_stranger_s_file_proves_no_death_and_gets_no_memory(void) {
     begin();
     shmq_member *other = scratch_attach();
     int was = stranger(m->map_fd);
-    CHECK(!shmq_process_dead(m, other->row));
+    CHECK_EQUAL(shmq_process_life(m, other->row), SHMQ_ALIVE);
     CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
     uint64_t run;
     CHECK_EQUAL(shmq_run_take(m, 40, SHMQ_GRANULE_RING, &run), SHMQ_OK); /* by a descriptor that it has opened anew */

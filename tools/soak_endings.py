@@ -1,0 +1,99 @@
+"""Ends of a soak's process without a death: closes and forks amid calls of its threads, descriptors closed beneath it.
+
+Threads use queues in which nothing is accounted for; what the process has in hand of the others goes back before.
+"""
+
+import os
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import shmq
+
+if TYPE_CHECKING:
+    from soak_process import SoakProcess
+
+__all__ = ["close_amid_calls", "fork_amid_calls", "lose_descriptors"]
+
+THREADS = 3
+WAIT = 0.02  # seconds, of every call that may wait
+LIMIT = 120.0  # seconds; a thread that has not ended by then never does
+
+
+def call_on(broker: shmq.Broker, seed: int, stop: threading.Event) -> None:
+    """Random calls until the broker is closed in this process, or it is told to stop."""
+    numbers = random.Random(seed)
+    while not stop.is_set():
+        try:
+            queue: Any = broker.queue(f"brief-{numbers.randrange(3)}", codec="bytes", maxsize=20)
+            draw = numbers.randrange(5)
+            if draw == 0:
+                queue.put(bytes(numbers.choice((1, 200, 5000))), timeout=0)
+            elif draw == 1:
+                queue.receive(timeout=WAIT).release()
+            elif draw == 2:
+                with queue.consumer() as consumer:
+                    consumer.receive(timeout=WAIT).ack()
+            elif draw == 3:
+                queue.loan(300, timeout=WAIT).abandon()
+            else:
+                queue.get(timeout=WAIT)
+        except (shmq.Closed, shmq.BrokerError):
+            return
+        except shmq.ShmqError:
+            pass  # others delete these queues, and shut them down
+
+
+@contextmanager
+def threads_at_work(broker: shmq.Broker, numbers: random.Random) -> Iterator[None]:
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=call_on, args=(broker, numbers.randrange(1 << 32), stop), daemon=True)
+        for _ in range(THREADS)
+    ]
+    for thread in threads:
+        thread.start()
+    yield
+    stop.set()
+    for thread in threads:
+        thread.join(LIMIT)
+        if thread.is_alive():
+            raise AssertionError("a thread still waits although its broker is closed")
+
+
+def close_amid_calls(process: "SoakProcess") -> None:
+    """The broker is closed while threads are amid calls, and opened again."""
+    if not process.forked:
+        with threads_at_work(process.broker, process.numbers):
+            process.open_again()
+
+
+def fork_amid_calls(process: "SoakProcess") -> None:
+    """A child comes into being while threads of its parent are amid calls."""
+    if not process.forked:
+        with threads_at_work(process.broker, process.numbers):
+            process.fork()
+
+
+def lose_descriptors(process: "SoakProcess") -> None:
+    """Another file gets the numbers of all that leads to the segment, amid calls of threads. Then it joins again."""
+    if process.forked:
+        return
+    process.give_back()
+    segment = os.stat(f"/dev/shm/{process.broker._membership.member.name}")
+    with threads_at_work(process.broker, process.numbers):
+        other = os.open(Path(process.histories), os.O_TMPFILE | os.O_RDWR, 0o600)
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                if os.path.samestat(os.fstat(int(name)), segment):
+                    os.dup2(other, int(name), inheritable=False)
+            except OSError:
+                continue  # the descriptor of the listing
+        call_on(process.broker, process.numbers.randrange(1 << 32), threading.Event())  # until it is told
+    if os.fstat(other).st_size != 0:
+        raise AssertionError("memory of the segment was laid in a stranger's file")
+    os.close(other)
+    process.rejoin()
