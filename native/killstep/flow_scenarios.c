@@ -48,7 +48,7 @@ const scenario flow_scenarios[] = {
     {"flow-pull-blocks", state_rows_first_blocks, NULL, get, SHMQ_OK, FLOWS},
     {"flow-pull-full", state_rows_first_full, NULL, get, SHMQ_OK, FLOWS | DEAR},
     {"flow-pull-full-receive", state_rows_first_full, NULL, receive, SHMQ_OK, FLOWS | KEEPS | DEAR},
-    {"flow-put-full", state_rows_first_full, body_big, put_big, SHMQ_FULL_MEMORY, FLOWS | DEAR},
+    {"flow-put-full", state_rows_first_full, body_big, put_big, SHMQ_NO_SPACE, FLOWS | DEAR},
     {"flow-pull-receive", state_rows_first, NULL, receive, SHMQ_OK, FLOWS | KEEPS},
     {"flow-leave", state_rows_gone, NULL, get, SHMQ_OK, FLOWS | ON_SLOTS},
     {"flow-leave-empty", state_rows_last, NULL, get, SHMQ_EMPTY, FLOWS},

@@ -25,9 +25,17 @@ static void put_blocks(stage *s) {
     }
 }
 
+/* What bodies leave to slots is not there either, in all that are forked from here. */
+static void leave_nothing(act *a) { a->m->memory = shmq_load_seq(&a->m->header->reserved_bytes); }
+
 void state_no_memory(stage *s) {
     put_blocks(s);
     take_all(&s->survivor);
+}
+
+void state_no_memory_for_slots(stage *s) {
+    state_no_memory(s);
+    leave_nothing(&s->survivor);
 }
 
 /* Memory and disk are full: what comes back has the block that is kept for it. */
@@ -53,7 +61,7 @@ void state_memory_of_bodies(stage *s) {
         die("bodies had nothing");
     }
     shmq_structure_unlock(a->m);
-    a->m->memory = shmq_load_seq(&a->m->header->reserved_bytes); /* in all that are forked from here, too */
+    leave_nothing(a);
 }
 
 void state_little_memory(stage *s) {
@@ -71,6 +79,7 @@ void state_little_memory(stage *s) {
         die("not two granules were left");
     }
     shmq_structure_unlock(m);
+    leave_nothing(&s->survivor);
 }
 
 static void take_two(act *a) {

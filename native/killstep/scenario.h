@@ -100,6 +100,7 @@ void state_live_held(stage *s); /* entries, and somebody has taken up the live p
 
 /* memory_states.c: blocks in a living process's hands use up the segment's memory. */
 void state_no_memory(stage *s);
+void state_no_memory_for_slots(stage *s);
 void state_rows_first_full(stage *s);
 void state_memory_of_bodies(stage *s);
 void state_little_memory(stage *s); /* two granules are left: too few for a ring */

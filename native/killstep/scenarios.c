@@ -474,7 +474,7 @@ const scenario scenarios[] = {
     {"put-sweeps-blocks", state_dead_viewer, body_big, put_big, SHMQ_OK, DEAR},
     {"get-no-memory", state_no_memory, NULL, get, SHMQ_OK, DEAR},
     {"attach-get-no-memory", state_no_memory, NULL, attach_and_get, SHMQ_OK, ATTACHES | DEAR},
-    {"make-queue-no-memory", state_no_memory, NULL, make, SHMQ_FULL_MEMORY, DEAR},
+    {"make-queue-no-memory", state_no_memory_for_slots, NULL, make, SHMQ_FULL_MEMORY, DEAR},
     {"make-queue-half-way", state_little_memory, NULL, make, SHMQ_FULL_MEMORY, DEAR},
     {"watch-first", state_watch_none, act_watch_begin, act_watch_wait, SHMQ_EMPTY, BUSY | WATCHED},
     {"watch-silent", state_watch_stopped, act_watch_begin, act_watch_wait, SHMQ_EMPTY, BUSY | WATCHED},
