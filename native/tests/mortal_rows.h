@@ -1,5 +1,5 @@
 /* Queues that flow, whose messages expire; in a broker in which time stands still but where a test lets it pass. Links with
- * --wrap=shmq_now_ns. */
+ * --wrap=shmq_now_ns and --wrap=shmq_wall_ns. */
 #ifndef SHMQ_TESTS_MORTAL_ROWS_H
 #define SHMQ_TESTS_MORTAL_ROWS_H
 
@@ -16,6 +16,17 @@ static uint64_t stands_at;
 uint64_t __real_shmq_now_ns(void);
 uint64_t __wrap_shmq_now_ns(void);
 uint64_t __wrap_shmq_now_ns(void) { return stands_at != 0 ? stands_at : __real_shmq_now_ns(); }
+
+/* A put asks the wall clock, which goes with the other one. */
+uint64_t __real_shmq_wall_ns(void);
+uint64_t __wrap_shmq_wall_ns(void);
+uint64_t __wrap_shmq_wall_ns(void) {
+    static uint64_t apart;
+    if (apart == 0) {
+        apart = __real_shmq_wall_ns() - __real_shmq_now_ns();
+    }
+    return stands_at != 0 ? stands_at + apart : __real_shmq_wall_ns();
+}
 
 static inline void begin_still(void) {
     stands_at = __real_shmq_now_ns();

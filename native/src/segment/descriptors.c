@@ -89,7 +89,9 @@ static void disown(const shmq_member *owner, int fd) {
     for (shmq_member *m = list; m != NULL && fd >= 0; m = m->next) {
         int *theirs[] = {&m->lock_fd, &m->map_fd, &m->dir_fd, &m->rows_fd};
         for (int i = 0; m != owner && i < 4; i++) {
-            *theirs[i] = *theirs[i] == fd ? -1 : *theirs[i];
+            if (*theirs[i] == fd) {
+                *theirs[i] = -1;
+            }
         }
     }
 }

@@ -45,6 +45,7 @@ static shmq_status attach(shmq_member *m, const char *name, const shmq_home *hom
     }
     SHMQ_TRY(make_alive_page(m));
     SHMQ_TRY(shmq_segment_map(m, name, home, O_RDWR));
+    shmq_descriptors_watch(m); /* its numbers stand: others compare theirs with them */
     SHMQ_TRY(shmq_lock_fd_open(m));
     return shmq_row_take(m, false);
 }
@@ -59,7 +60,6 @@ shmq_status shmq_member_attach(const char *name, const shmq_home *home, shmq_mem
     m->row = SHMQ_NO_ROW;
     m->serial = 1;
     init_mutexes(m);
-    shmq_descriptors_watch(m);
     shmq_status status = attach(m, name, home);
     if (status != SHMQ_OK) {
         shmq_store_seq(&m->closed, 1);
