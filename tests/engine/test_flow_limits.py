@@ -162,15 +162,6 @@ def test_a_broker_without_disk_is_full_when_its_memory_is(broker_dir: Path) -> N
         shmq.open(broker_dir, disk="1GiB")
 
 
-def test_the_oldest_are_dropped_where_the_disk_is_full(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="16MiB", disk="4MiB") as broker:
-        queue = broker.queue("backlog", codec="bytes", max_memory="1MiB", overflow="drop_oldest")
-        put_numbers(queue, range(12_000), 1000)
-        left = queue.qsize()
-        assert left > 3000
-        assert [number_of(queue.get(timeout=5.0)) for _ in range(left)] == list(range(12_000 - left, 12_000))
-
-
 def test_the_budget_on_disk_stops_producers_and_not_consumers(broker_dir: Path) -> None:
     """Shows S140."""
     with shmq.open(broker_dir, memory="16MiB", disk="4MiB") as broker:

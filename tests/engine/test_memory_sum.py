@@ -44,6 +44,7 @@ def test_a_broker_that_is_larger_than_there_is_memory_is_told_of(
     broker_dir: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, of: str
 ) -> None:
     size = 32 << 20
+    broker_dir.mkdir()
 
     def little(asked: object) -> object:
         return size // 4096 if asked == "SC_PHYS_PAGES" else 4096

@@ -74,6 +74,9 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
 LEFT_OUT = {
     "Consumer.fileno": "says when receive() is worth a try, and takes nothing",
     "Queue.loan_array": "a loan like the other one, whose body is an array",
+    "Queue.get_arrow": "get_many(), whose messages are columns",
+    "Queue.browse_arrow": "browse(), whose messages are columns",
+    "Queue.put_arrow": "put_many(), whose messages are columns",
     "Message.view": "another way to the same body",
     "Message.array": "another way to the same body",
 }

@@ -4,7 +4,6 @@
 #include "shmq/cold.h"
 #include "shmq/ring_time.h"
 #include "shmq/structure.h"
-#include "shmq/wait_time.h"
 
 #define MS UINT64_C(1000000)
 
@@ -243,7 +242,7 @@ static void a_limit_of_the_queue_holds_for_what_is_there(void) {
     put_with(2, shmq_now_ns() + 3600 * SECOND);
     max_ttl(1 * MS);
     CHECK_EQUAL(shmq_time_declared(q, 1u << SHMQ_SET_MAX_TTL), SHMQ_OK);
-    sleep_until(shmq_now_ns() + 2 * MS + SHMQ_CLOCK_LATE_NS); /* a put goes by the wall clock, which may go before */
+    sleep_until(shmq_now_ns() + 2 * MS + SHMQ_CLOCK_LATE_NS);
     shmq_due_look(m);
     CHECK_EQUAL(expired(), 2);
     CHECK_EQUAL(put_number(q, 3), SHMQ_OK);
