@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "shmq/descriptors.h"
 #include "shmq/member.h"
 #include "shmq/structure.h"
 
@@ -77,11 +78,9 @@ static inline bool scratch_exists(void) {
 
 /* What a SIGKILL of the member's process does to others: the kernel drops its locks, its words stay. */
 static inline void scratch_kill(shmq_member *m) {
-    int fd = m->lock_fd;
-    m->lock_fd = -1;
     m->process->start_time = 0; /* else others would find that this process runs, and has only lost its lock */
     shmq_before_kernel(&m->process->word);
-    close(fd);
+    shmq_lock_fd_close(m);
     if (m->structure_locked) { /* private memory would be gone too; here it is freed later */
         m->structure_locked = false;
         pthread_mutex_unlock(&m->lock);
