@@ -59,6 +59,8 @@ uint64_t shmq_memory_left(const shmq_member *m);
 /* Reserve [offset, offset + bytes) before the first touch: SHMQ_NO_SPACE instead of SIGBUS later; SHMQ_FULL_MEMORY: beyond the budget. Counted in
  * reserved_bytes, so: once for each place, then its bit SHMQ_GRANULE_RESERVED or _HEADERS. */
 shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes);
+/* The same; where memory or /dev/shm is used up, as much memory of free granules goes back first. */
+shmq_status shmq_reserve_instead(shmq_member *m, uint64_t offset, uint64_t bytes);
 
 /* What has no memory by the map has none: back to the system. No process may be able to come there. */
 void shmq_give_memory(shmq_member *m, uint64_t offset, uint64_t bytes);

@@ -45,7 +45,7 @@ shmq_status shmq_slab_make(shmq_member *m, uint32_t size_class, shmq_block *bloc
     shmq_slab_shm *slab = shmq_slab_at(m, granule);
     if (slab == NULL) {
         unsigned char *entry = m->slabs + (uint64_t)granule * SHMQ_SLAB_BYTES;
-        shmq_status status = shmq_reserve(m, (uint64_t)(entry - m->base), SHMQ_SLAB_BYTES);
+        shmq_status status = shmq_reserve_instead(m, (uint64_t)(entry - m->base), SHMQ_SLAB_BYTES);
         if (status != SHMQ_OK) {
             shmq_run_give(m, offset);
             return status;

@@ -64,43 +64,13 @@ shmq_status shmq_rings_take(shmq_member *m, uint32_t granules, uint32_t wanted, 
     return SHMQ_OK;
 }
 
-/* Gives a granule's memory back to the budget and to the system; returns how many bytes.
- *
- * The map says "no memory" before the memory goes. A death in between leaves memory that is not counted; the next
- * process that reserves there gets it, or the rebuild does. In the other order a process could touch memory that is not
- * there. */
-static uint64_t give_granule(shmq_member *m, uint32_t granule) {
-    uint64_t word = word_of(m, granule), bytes = shmq_granule_reserved(word);
-    shmq_store_seq(&m->granules[granule], word & ~(SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_BEGUN));
-    shmq_add_seq(&m->header->reserved_bytes, -bytes);
-    shmq_give_memory(m, place_of(m, granule), bytes);
-    return bytes;
-}
-
-/* Slots need memory at their own place; the process gives back as much memory of free granules, which bodies had
- * before. It begins at the end, where the last bodies were. False: there is not so much. */
-static bool make_up_for(shmq_member *m, uint64_t bytes) {
-    uint64_t given = 0;
-    for (uint32_t i = m->granule_count; i-- != 0 && given < bytes;) {
-        uint64_t word = word_of(m, i);
-        if (shmq_granule_kind(word) == SHMQ_GRANULE_FREE && shmq_granule_reserved(word) != 0) {
-            given += give_granule(m, i);
-        }
-    }
-    return given >= bytes;
-}
-
 /* Reserves memory for the first `bytes` of a granule: for all of it, or for a number of pieces, which the map notes. */
 static shmq_status reserve_in(shmq_member *m, uint32_t granule, uint64_t bytes) {
     uint64_t word = word_of(m, granule), have = shmq_granule_reserved(word);
     if (bytes <= have) {
         return SHMQ_OK;
     }
-    shmq_status status = shmq_reserve(m, place_of(m, granule) + have, bytes - have);
-    if (shmq_is_short(status) && make_up_for(m, bytes - have)) {
-        status = shmq_reserve(m, place_of(m, granule) + have, bytes - have);
-    }
-    SHMQ_TRY(status);
+    SHMQ_TRY(shmq_reserve_instead(m, place_of(m, granule) + have, bytes - have));
     word &= ~SHMQ_GRANULE_BEGUN;
     word |= bytes == SHMQ_GRANULE_BYTES ? SHMQ_GRANULE_RESERVED : bytes / SHMQ_PIECE_BYTES << SHMQ_GRANULE_BEGUN_SHIFT;
     shmq_store_seq(&m->granules[granule], word);
@@ -136,7 +106,7 @@ uint64_t shmq_rings_reserved(const shmq_member *m, uint64_t offset, uint64_t gra
     return bytes;
 }
 
-/* In the order of give_granule(), for the same reason. */
+/* The map says "no memory" before the memory goes, as in reservation.c, for the same reason. */
 void shmq_rings_give(shmq_member *m, uint64_t offset) {
     uint64_t gone = SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_BEGUN;
     bool known = offset >= m->data && (offset - m->data) % SHMQ_GRANULE_BYTES == 0 && offset < m->size;

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "segment/reservation.h"
 #include "shmq/descriptors.h"
 #include "shmq/upkeep.h"
 #include "shmq/wait_time.h"
@@ -111,63 +111,6 @@ void shmq_structure_mend(shmq_member *m) {
     } else {
         shmq_trail_clear(); /* the caller's own work has not failed */
     }
-}
-
-uint64_t shmq_memory_left(const shmq_member *m) {
-    uint64_t reserved = shmq_load_relaxed(&m->header->reserved_bytes);
-    return reserved < m->memory ? m->memory - reserved : 0;
-}
-
-/* What /dev/shm has left, and its size. False: unknown, or it has no limit. */
-static bool shm_left(const shmq_member *m, uint64_t *left, uint64_t *size) {
-    struct statvfs shm;
-    if (!shmq_maps_by(m, m->map_fd) || fstatvfs(m->map_fd, &shm) != 0 || shm.f_blocks == 0) {
-        return false;
-    }
-    *size = (uint64_t)shm.f_blocks * shm.f_frsize;
-    *left = (uint64_t)shm.f_bavail * shm.f_frsize;
-    return true;
-}
-
-static shmq_status no_space(const shmq_member *m, uint64_t bytes, uint64_t kept) {
-    uint64_t left = 0, size = 0;
-    (void)shm_left(m, &left, &size);
-    return shmq_fail(SHMQ_NO_SPACE,
-                     "/dev/shm is full\n%llu bytes needed, %llu of %llu left, %llu of them kept for slots\n"
-                     "remove what is not used there, or enlarge it (in Docker --shm-size)",
-                     (unsigned long long)bytes, (unsigned long long)left, (unsigned long long)size,
-                     (unsigned long long)kept);
-}
-
-shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes) {
-    SHMQ_ASSERT(shmq_inside(m, offset, bytes));
-    if (bytes > shmq_memory_left(m)) {
-        return shmq_fail(SHMQ_FULL_MEMORY, "the broker's memory is used up\n%llu bytes needed, %llu of %llu left",
-                         (unsigned long long)bytes, (unsigned long long)shmq_memory_left(m),
-                         (unsigned long long)m->memory);
-    }
-    int number, fd = shmq_segment_fd(m);
-    if (fd < 0) {
-        return shmq_member_lost(m);
-    }
-    do {
-        number = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
-    } while (number == EINTR);
-    if (number == ENOSPC) {
-        return no_space(m, bytes, 0);
-    }
-    if (number != 0) {
-        errno = number;
-        return shmq_fail_errno("cannot reserve %llu bytes", (unsigned long long)bytes);
-    }
-    shmq_add_seq(&m->header->reserved_bytes, bytes);
-    return SHMQ_OK;
-}
-
-void shmq_give_memory(shmq_member *m, uint64_t offset, uint64_t bytes) {
-    SHMQ_ASSERT(m->structure_locked && shmq_inside(m, offset, bytes));
-    /* Where the kernel cannot punch holes the memory stays, and the next process that reserves it has it. */
-    (void)fallocate(shmq_segment_fd(m), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
 }
 
 static uint64_t granule_offset(const shmq_member *m, uint32_t granule) {
@@ -329,7 +272,7 @@ static uint64_t kept_from(shmq_member *m, uint32_t granules, uint32_t kind, uint
  * queue whose bodies have used all of /dev/shm could not go on when it is empty again. */
 static bool is_shm_short(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *most, uint64_t *kept) {
     uint64_t left, size;
-    if (kind != SHMQ_GRANULE_SLAB || !shm_left(m, &left, &size)) {
+    if (kind != SHMQ_GRANULE_SLAB || !shmq_shm_left(m, &left, &size)) {
         return false;
     }
     uint64_t all = size < m->memory ? size : m->memory, there = left >> SHMQ_GRANULE_SHIFT;
@@ -360,7 +303,7 @@ shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint
     bool is_short = is_shm_short(m, granules, kind, &most, &kept_there);
     shmq_status status = take_free(m, granules, ring ? LOWEST : NEXT, ring, most, &first);
     if (status == SHMQ_FULL_MEMORY && is_short) {
-        return no_space(m, (uint64_t)granules << SHMQ_GRANULE_SHIFT, kept_there << SHMQ_GRANULE_SHIFT);
+        return shmq_no_space(m, (uint64_t)granules << SHMQ_GRANULE_SHIFT, kept_there << SHMQ_GRANULE_SHIFT);
     }
     SHMQ_TRY(status);
     for (uint32_t i = 1; i < granules; i++) {

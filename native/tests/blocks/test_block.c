@@ -210,6 +210,29 @@ static void test_too_large_and_full_are_told_apart_and_memory_comes_back(void) {
     end();
 }
 
+/* Processes whose searches ended at different places of the room take bodies until all memory is reserved. Slabs then
+ * begin where none had its headers, which need memory that bodies had. */
+static void test_all_memory_serves_again_wherever_bodies_lay(void) {
+    scratch_room = 4 * SCRATCH_MEMORY;
+    begin();
+    shmq_block block[64];
+    for (uint32_t round = 0; round < 64; round++) {
+        uint32_t count = 0;
+        m->run_hint = round * 61 % m->granule_count;
+        while (count < 64 && shmq_block_take(m, (1 << 20) / (round + 1), &block[count]) == SHMQ_OK) {
+            count += 1;
+        }
+        CHECK(count >= 12);
+        for (uint32_t i = 0; i < count; i++) {
+            shmq_block_drop(m, block[i].offset, block[i].generation, 0);
+        }
+        traffic_check_all_given_back(m);
+    }
+    CHECK(shmq_memory_left(m) < SHMQ_GRANULE_BYTES);
+    end();
+    scratch_room = SCRATCH_MEMORY;
+}
+
 static void test_a_pin_keeps_the_block_and_its_bits_and_cells_run_out(void) {
     begin();
     shmq_block block = take(5000), others[SHMQ_PINS];
@@ -450,6 +473,7 @@ int main(void) {
     test_a_late_drop_misses_the_block_of_another_class_at_its_offset();
     test_offsets_that_are_no_block_are_refused();
     test_too_large_and_full_are_told_apart_and_memory_comes_back();
+    test_all_memory_serves_again_wherever_bodies_lay();
     test_a_pin_keeps_the_block_and_its_bits_and_cells_run_out();
     test_a_view_bit_without_a_cell_goes_when_the_entries_have_gone();
     test_pins_of_a_dead_process_end_and_those_of_the_rows_next_owner_do_not();
