@@ -5,6 +5,7 @@
 
 #include "rows.h"
 #include "shmq/alert.h"
+#include "shmq/block.h"
 #include "shmq/due.h"
 #include "shmq/ring_memory.h"
 #include "virtual.h"
@@ -153,6 +154,16 @@ static uint64_t left_below(const stage *s) {
     return left;
 }
 
+/* Memory and disk are full, and the block that is kept for rows is in the hand of one who is stopped. */
+static bool has_no_block(const act *a) {
+    shmq_block block;
+    bool free = shmq_block_take_kept(a->m, 1, &block);
+    if (free) {
+        shmq_block_drop(a->m, block.offset, block.generation, 0);
+    }
+    return rows_full && !free;
+}
+
 static bool took_long(uint64_t begin) { return virtual_clock() - begin > PATIENCE_NS + MARGIN_NS; }
 
 static bool is_full(shmq_status status) { return status == SHMQ_FULL_RESIDENT || status == SHMQ_FULL_RING; }
@@ -195,7 +206,7 @@ const char *flow_others_work(stage *s, uint64_t *value) {
     if (left != 0) {
         return say("another process does not get what lies below the rows", left, puts);
     }
-    if (!is_amid_turn(s) && shmq_flow_rows(a->q[QUEUE_A]) != 0) {
+    if (!is_amid_turn(s) && !has_no_block(a) && shmq_flow_rows(a->q[QUEUE_A]) != 0) {
         return say("another process does not get what is on disk", shmq_flow_rows(a->q[QUEUE_A]), puts);
     }
     return NULL;

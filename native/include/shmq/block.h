@@ -70,6 +70,8 @@ uint32_t shmq_class_of(uint64_t bytes);
  * block; else a new slab under the structure lock (SHMQ_FULL_MEMORY: the budget is used up; SHMQ_NO_SPACE: /dev/shm is).
  * Death: BUILDING of a dead row, found by shmq_blocks_sweep. */
 shmq_status shmq_block_take(shmq_member *m, uint64_t bytes, shmq_block *block);
+/* The same; SHMQ_IN_USE: it needs the structure lock, which somebody has. */
+shmq_status shmq_block_try(shmq_member *m, uint64_t bytes, shmq_block *block);
 /* There is more memory than before: producers that wait for some look again. */
 void shmq_wake_for_memory(shmq_member *m);
 /* After the entry that names it was published: BUILDING -> SHARED. */

@@ -281,7 +281,7 @@ static shmq_status take_under_lock(shmq_member *m, uint32_t size_class, shmq_blo
     return given_back != 0 ? shmq_slab_make(m, size_class, block) : status;
 }
 
-shmq_status shmq_block_take(shmq_member *m, uint64_t bytes, shmq_block *block) {
+static shmq_status take(shmq_member *m, uint64_t bytes, bool wait, shmq_block *block) {
     uint32_t size_class = shmq_class_of(bytes);
     if (size_class >= SHMQ_CLASSES || bytes > m->memory / 4) {
         uint64_t largest = shmq_class_bytes(SHMQ_CLASSES - 1);
@@ -294,11 +294,18 @@ shmq_status shmq_block_take(shmq_member *m, uint64_t bytes, shmq_block *block) {
     if (find_block(m, size_class, block)) {
         return SHMQ_OK;
     }
-    SHMQ_TRY(shmq_structure_lock(m));
-    shmq_status status = take_under_lock(m, size_class, block);
+    shmq_status status = wait ? shmq_structure_lock(m) : shmq_structure_try(m);
+    if (status != SHMQ_OK) {
+        return status == SHMQ_INTERRUPTED && !wait ? SHMQ_IN_USE : status;
+    }
+    status = take_under_lock(m, size_class, block);
     shmq_structure_unlock(m);
     return status;
 }
+
+shmq_status shmq_block_take(shmq_member *m, uint64_t bytes, shmq_block *block) { return take(m, bytes, true, block); }
+
+shmq_status shmq_block_try(shmq_member *m, uint64_t bytes, shmq_block *block) { return take(m, bytes, false, block); }
 
 void shmq_block_share(shmq_member *m, const shmq_block *block) {
     shmq_block_location location;

@@ -107,7 +107,7 @@ shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_
         (shmq_make_way(t) == SHMQ_OK || shmq_upkeep.relieve(t->q->m, t->q, true) == SHMQ_OK)) {
         status = find_and_fetch(t, place, end, wants, context);
     }
-    if (SHMQ_UNLIKELY(shmq_is_short(status))) { /* memory and disk are full */
+    if (SHMQ_UNLIKELY(shmq_is_short(status) || status == SHMQ_IN_USE)) { /* memory and disk are full, or locked */
         t->has_kept = true;
         status = find_and_fetch(t, place, end, wants, context);
     }

@@ -370,7 +370,7 @@ shmq_status shmq_flow_bring(shmq_ring *back) {
         (shmq_make_way(&t) == SHMQ_OK || shmq_upkeep.relieve(t.q->m, t.q, true) == SHMQ_OK)) {
         status = shmq_pull(&t);
     }
-    if (SHMQ_UNLIKELY(shmq_is_short(status))) { /* memory and disk are full */
+    if (SHMQ_UNLIKELY(shmq_is_short(status) || status == SHMQ_IN_USE)) { /* memory and disk are full, or locked */
         t.has_kept = true;
         status = shmq_pull(&t);
     }

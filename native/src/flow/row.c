@@ -149,6 +149,19 @@ bool shmq_row_parse(const shmq_row *row, shmq_delivery *d) {
     return true;
 }
 
+/* A stopped process may have the structure lock: the mover waits for it only where it has no other way. */
+static shmq_status take_block(shmq_mover *t, uint64_t bytes, shmq_block *block) {
+    shmq_status status = shmq_block_try(t->q->m, bytes, block);
+    if (status == SHMQ_OK || !t->has_kept) {
+        return status;
+    }
+    if (shmq_block_take_kept(t->q->m, bytes, block)) {
+        t->has_kept = false;
+        return SHMQ_OK;
+    }
+    return status == SHMQ_IN_USE ? shmq_block_take(t->q->m, bytes, block) : status;
+}
+
 /* Copies headers and body into the slot, or into a block. */
 static shmq_status place_bytes(shmq_mover *t, const row_head *head, const unsigned char *bytes, shmq_slot_shm *slot,
                                shmq_block *block) {
@@ -156,12 +169,7 @@ static shmq_status place_bytes(shmq_mover *t, const row_head *head, const unsign
     block->offset = 0;
     if ((uint64_t)head->head_len + head->body_len > t->front->inline_bytes) {
         uint64_t start = shmq_body_start(head->head_len);
-        shmq_status status = shmq_block_take(t->q->m, start + head->body_len, block);
-        if (shmq_is_short(status) && t->has_kept && shmq_block_take_kept(t->q->m, start + head->body_len, block)) {
-            status = SHMQ_OK;
-            t->has_kept = false;
-        }
-        SHMQ_TRY(status);
+        SHMQ_TRY(take_block(t, start + head->body_len, block));
         headers = shmq_at(t->q->m, block->offset);
         body = headers + start;
     }
