@@ -1,0 +1,216 @@
+/* Looking at rows without taking them: what a browser is shown of rows that were changed or are gone, and since when the oldest waits. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "faulty_backing.h"
+#include "flow_pair.h"
+#include "memory_rows.h"
+
+#define MANY UINT64_C(9000)
+
+static uint64_t rows_of(shmq_queue *of, uint32_t depth) {
+    return shmq_rows_of(shmq_level(of, depth)->shm, shmq_level(of, of->levels + depth)->shm).count;
+}
+
+/* One that was put at this time. */
+static void put_at(shmq_queue *to, uint64_t number, uint8_t priority, uint64_t enqueued_ns) {
+    struct iovec piece = {.iov_base = &number, .iov_len = sizeof number};
+    shmq_outgoing o = {.pieces = &piece,
+                       .piece_count = 1,
+                       .body_len = sizeof number,
+                       .priority = priority,
+                       .enqueued_ns = enqueued_ns};
+    CHECK_EQUAL(shmq_put(to, &o, 0), SHMQ_OK);
+}
+
+/* Rows in memory of this process, which a test may change. Places are numbers: the queue is new. */
+static void begin_in_memory(void) {
+    begin();
+    m->backing_of = other->backing_of = memory_rows_of;
+    put_numbers(q, 0, MANY);
+    CHECK_EQUAL(memory_row_count, shmq_flow_rows(q));
+}
+
+static uint64_t peek_number(uint64_t *place) {
+    shmq_delivery d;
+    CHECK_EQUAL(shmq_flow_peek(&q->first, place, &d), SHMQ_OK);
+    CHECK_EQUAL(d.depth, SHMQ_ON_DISK);
+    return number_of(&d);
+}
+
+static void a_look_goes_to_the_first_row_at_or_above_a_place(void) {
+    begin_in_memory();
+    uint64_t first = memory_rows[0].place, place = 0;
+    shmq_delivery d;
+    CHECK_EQUAL(peek_number(&place), first);
+    CHECK_EQUAL(place, first);
+    place = first + 10;
+    CHECK_EQUAL(peek_number(&place), first + 10);
+    CHECK_EQUAL(place, first + 10);
+    place = UINT64_MAX;
+    CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_EMPTY);
+    get_numbers(q, 0, MANY);
+    place = 0;
+    CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_EMPTY); /* it flows no more */
+    end();
+}
+
+/* Its taker is told; a browser has none of it, and cannot be told each time that it looks. */
+static void a_changed_row_is_passed_and_told_to_its_taker(void) {
+    begin_in_memory();
+    uint64_t number = memory_rows[0].place, place = 0, told = 0;
+    unsigned char *bytes = (unsigned char *)(uintptr_t)memory_rows[0].bytes;
+    bytes[memory_rows[0].length - 1] ^= 1;
+    CHECK_EQUAL(peek_number(&place), number + 1);
+    CHECK_EQUAL(place, memory_rows[1].place);
+    CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
+    for (uint64_t i = 0; i < MANY;) {
+        uint64_t got;
+        shmq_status status = try_number(q, &got);
+        told += status == SHMQ_CORRUPT;
+        i += status == SHMQ_CORRUPT; /* the one that was changed */
+        if (status == SHMQ_OK) {
+            CHECK_EQUAL(got, i++);
+        }
+    }
+    CHECK_EQUAL(told, 1);
+    end();
+}
+
+static void a_row_that_came_in_by_itself_is_passed(void) {
+    begin_in_memory();
+    uint64_t number = memory_rows[0].place, place = 0;
+    const unsigned char *bytes = memory_rows[0].bytes;
+    memory_rows[0].bytes = NULL; /* as a backing says that it was erased */
+    CHECK_EQUAL(peek_number(&place), number + 1);
+    memory_rows[0].bytes = bytes;
+    place = 0;
+    CHECK_EQUAL(peek_number(&place), number);
+    get_numbers(theirs, 0, MANY);
+    end();
+}
+
+static void where_the_store_has_no_rows_a_look_ends(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    shmq_delivery d;
+    uint64_t place = 0;
+    m->backing_of = memory_rows_of; /* where there are none, whatever the words say */
+    CHECK_EQUAL(memory_row_count, 0);
+    CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_flow_oldest(q), 0);
+    m->backing_of = other->backing_of;
+    CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_OK);
+    get_numbers(q, 0, MANY);
+    end();
+}
+
+static void a_disk_that_cannot_be_read_is_told_to_who_looks(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    faulty_begin(m);
+    uint64_t place = 0;
+    shmq_delivery d;
+    faulty.reads = 1;
+    CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_OS);
+    CHECK(strstr(shmq_trail(), "cannot be read") != NULL);
+    faulty.reads = 1;
+    CHECK_EQUAL(shmq_flow_oldest(q), 0);
+    CHECK(strcmp(shmq_trail(), "") == 0); /* for who counts, nothing has failed */
+    CHECK(shmq_flow_oldest(q) != 0);
+    faulty_end(m);
+    get_numbers(q, 0, MANY);
+    end();
+}
+
+/* Of each level the first row; what lies in memory counts elsewhere. */
+static void the_oldest_row_is_that_of_any_level(void) {
+    begin();
+    uint64_t since = shmq_now_ns() - 1000 * SECOND;
+    for (uint32_t oldest = 0; oldest < 3; oldest++) {
+        shmq_queue *levels = scratch_levels(m, "levels", 0, 3);
+        CHECK_EQUAL(shmq_flow_oldest(levels), 0);
+        for (uint64_t i = 0; i < 1500; i++) {
+            uint32_t depth = i % 3;
+            uint8_t priority = (uint8_t)((2 - depth) * 4);
+            put_at(levels, i, priority, since + i * 1000 + (depth == oldest ? 0 : 500 * SECOND));
+        }
+        CHECK_EQUAL(shmq_flow_oldest(levels), 0); /* all of it is in memory */
+        for (uint32_t depth = 0; depth < 3; depth++) {
+            CHECK_EQUAL(shmq_flow_make_room(levels, shmq_level(levels, depth)), SHMQ_OK);
+        }
+        CHECK(rows_of(levels, 0) > 0 && rows_of(levels, 1) > 0 && rows_of(levels, 2) > 0);
+        uint64_t place = 0;
+        shmq_delivery d;
+        CHECK_EQUAL(shmq_flow_peek(shmq_level(levels, oldest), &place, &d), SHMQ_OK);
+        uint64_t number = number_of(&d);
+        CHECK_EQUAL(number % 3, oldest);
+        CHECK_EQUAL(shmq_flow_oldest(levels), since + number * 1000);
+        m->backing_of = NULL;
+        CHECK_EQUAL(shmq_flow_oldest(levels), 0); /* this process does not know where rows are */
+        m->backing_of = other->backing_of;
+        CHECK_EQUAL(shmq_queue_delete(levels), SHMQ_OK);
+        shmq_queue_unbind(levels);
+    }
+    end();
+}
+
+/* The mover's lock of this queue, held by another process. */
+static void lock_by_another(short how) {
+    struct flock lock = {
+        .l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(UINT64_C(1) << 41) + q->index, .l_len = 1};
+    CHECK(fcntl(other->lock_fd, F_OFD_SETLK, &lock) == 0);
+}
+
+static void while_another_moves_nobody_knows_the_oldest(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t oldest = shmq_flow_oldest(q), place = 0;
+    shmq_delivery d;
+    CHECK(oldest != 0);
+    lock_by_another(F_WRLCK);
+    CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_IN_USE);
+    CHECK_EQUAL(shmq_flow_oldest(q), 0);
+    lock_by_another(F_UNLCK);
+    CHECK_EQUAL(shmq_flow_oldest(q), oldest);
+    get_numbers(theirs, 0, MANY);
+    end();
+}
+
+/* Other libraries have taken them all. In a process of its own, which has looked at no row yet. */
+static void without_a_thread_s_key_a_look_at_rows_is_refused_and_said_why(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        pthread_key_t key;
+        shmq_delivery d;
+        uint64_t place = 0;
+        CHECK_EQUAL(shmq_member_after_fork(m), SHMQ_OK);
+        while (pthread_key_create(&key, NULL) == 0) {
+        }
+        for (int i = 0; i < 2; i++) {
+            CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_OS);
+            CHECK(strstr(shmq_trail(), "no pthread key is left") != NULL);
+        }
+        get_numbers(q, 0, MANY / 2); /* takers need none */
+        CHECK_EQUAL(shmq_member_leave(m, false), SHMQ_OK);
+        exit(0);
+    }
+    scratch_wait(child);
+    get_numbers(q, MANY / 2, MANY / 2);
+    end();
+}
+
+int main(void) {
+    without_a_thread_s_key_a_look_at_rows_is_refused_and_said_why();
+    a_look_goes_to_the_first_row_at_or_above_a_place();
+    a_changed_row_is_passed_and_told_to_its_taker();
+    a_row_that_came_in_by_itself_is_passed();
+    where_the_store_has_no_rows_a_look_ends();
+    a_disk_that_cannot_be_read_is_told_to_who_looks();
+    the_oldest_row_is_that_of_any_level();
+    while_another_moves_nobody_knows_the_oldest();
+    return 0;
+}
