@@ -52,6 +52,7 @@ static void a_look_goes_to_the_first_row_at_or_above_a_place(void) {
     get_numbers(q, 0, MANY);
     place = 0;
     CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_EMPTY); /* it flows no more */
+    CHECK_EQUAL(shmq_flow_fetch(&q->first, first), SHMQ_NOT_FOUND);
     end();
 }
 

@@ -50,11 +50,14 @@ static void a_queue_flows_where_the_memory_is_used_up(void) {
 static void a_queue_that_stays_in_memory_gets_that_of_others(void) {
     begin();
     char name[] = "plain-0";
+    shmq_queue *gone = scratch_queue(m, "gone", 0, true);
     shmq_queue *full[6], *levels = scratch_levels(m, "levels", 0, 2);
     for (unsigned i = 0; i < 6; i++) {
         name[6] = (char)('0' + i);
         full[i] = scratch_queue(m, name, 0, true);
     }
+    CHECK_EQUAL(shmq_queue_delete(gone), SHMQ_OK);
+    shmq_queue_unbind(gone);
     for (unsigned i = 0; i < 6; i++) {
         put_many_large(full[i], 0, FILLING / 8 - 50 * i);
     }
@@ -87,6 +90,56 @@ static void a_new_queue_gets_memory_that_messages_have(void) {
     get_many_large(full, 0, 2 * FILLING);
     shmq_queue_unbind(levels);
     shmq_queue_unbind(full);
+    end();
+}
+
+/* The mover's lock of a queue, held by another process. */
+static void lock_by_another(const shmq_queue *of, short how) {
+    struct flock lock = {
+        .l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(UINT64_C(1) << 41) + of->index, .l_len = 1};
+    CHECK(fcntl(other->lock_fd, F_OFD_SETLK, &lock) == 0);
+}
+
+/* Another process moves its messages just now, so there is hope. */
+static void who_finds_all_queues_locked_is_told_so(void) {
+    begin();
+    shmq_queue *plain = scratch_queue(m, "plain", 0, true), *levels = scratch_levels(m, "levels", 0, 2);
+    put_many_large(plain, 0, 500);
+    lock_by_another(plain, F_WRLCK);
+    CHECK_EQUAL(shmq_relieve(m, NULL, false), SHMQ_IN_USE);
+    CHECK_EQUAL(put_as(levels, 0, 0), SHMQ_OK); /* one that stays in memory */
+    CHECK_EQUAL(shmq_relieve(m, NULL, false), SHMQ_IN_USE);
+    CHECK_EQUAL(shmq_relieve(m, levels, false), SHMQ_IN_USE);
+    CHECK_EQUAL(shmq_relieve(m, plain, false), SHMQ_IN_USE);
+    CHECK_EQUAL(shmq_relieve(m, plain, true), SHMQ_EMPTY); /* by its mover, which has nobody else to ask */
+    CHECK(strcmp(shmq_trail(), "") == 0);
+    lock_by_another(plain, F_UNLCK);
+    CHECK_EQUAL(shmq_relieve(m, levels, false), SHMQ_OK);
+    CHECK(shmq_flow_rows(plain) > 0);
+    get_many_large(plain, 0, 500);
+    get_numbers(levels, 0, 1);
+    shmq_queue_unbind(levels);
+    shmq_queue_unbind(plain);
+    end();
+}
+
+/* It is passed, and the others make room all the same. Nobody sums up what it says. */
+static void a_queue_that_is_damaged_keeps_nobody_from_relief(void) {
+    begin();
+    shmq_queue *damaged = scratch_queue(m, "damaged", 0, true), *plain = scratch_queue(m, "plain", 0, true);
+    put_many_large(plain, 0, 500);
+    put_many_large(damaged, 0, 800);
+    uint64_t lack = shmq_fronts_lack(m), used = shmq_disk_used(m), ring = damaged->page->level_rings;
+    damaged->page->level_rings = ring + 1;
+    CHECK(shmq_fronts_lack(m) <= lack);
+    CHECK_EQUAL(shmq_relieve(m, NULL, false), SHMQ_OK);
+    CHECK(shmq_flow_rows(plain) > 0 && shmq_disk_used(m) > used);
+    damaged->page->level_rings = ring;
+    CHECK_EQUAL(shmq_flow_rows(damaged), 0);
+    get_many_large(damaged, 0, 800);
+    get_many_large(plain, 0, 500);
+    shmq_queue_unbind(damaged);
+    shmq_queue_unbind(plain);
     end();
 }
 
@@ -207,6 +260,8 @@ int main(void) {
     a_queue_flows_where_the_memory_is_used_up();
     a_queue_that_stays_in_memory_gets_that_of_others();
     a_new_queue_gets_memory_that_messages_have();
+    who_finds_all_queues_locked_is_told_so();
+    a_queue_that_is_damaged_keeps_nobody_from_relief();
     without_a_disk_nobody_makes_room();
     a_budget_ends_puts_and_nothing_else();
     a_full_ring_asks_for_the_disk_too();
