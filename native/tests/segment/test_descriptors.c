@@ -1,4 +1,6 @@
 /* Descriptors that were closed beneath a membership, and whose numbers are other files' by now. */
+#include <errno.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -214,7 +216,111 @@ static void test_a_number_that_another_membership_has_now_is_left_to_it(void) {
     end();
 }
 
+/* As many as there are: no descriptor is left. Answers how many it has taken. */
+static uint32_t take_all_descriptors(int taken[64]) {
+    struct rlimit limit;
+    int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    CHECK(next >= 0 && close(next) == 0);
+    CHECK_EQUAL(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = (rlim_t)next + 32;
+    CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    uint32_t count = 0;
+    while (count < 64 && (taken[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
+        count++;
+    }
+    CHECK(count > 0 && count < 64 && errno == EMFILE);
+    return count;
+}
+
+static void give_descriptors(const int *taken, uint32_t count) {
+    while (count-- > 0) {
+        CHECK_EQUAL(close(taken[count]), 0);
+    }
+}
+
+/* It may close some, and try again. */
+static void test_a_child_without_a_descriptor_left_is_told_and_joins_later(void) {
+    begin();
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        int taken[64];
+        uint32_t count = take_all_descriptors(taken);
+        CHECK_EQUAL(shmq_member_after_fork(m), SHMQ_OS);
+        CHECK(shmq_trail_errno() == EMFILE && strstr(shmq_trail(), scratch_name) != NULL);
+        CHECK(m->lock_fd < 0 && shmq_member_forked(m));
+        CHECK_EQUAL(close(taken[--count]), 0);
+        CHECK_EQUAL(shmq_member_after_fork(m), SHMQ_OK); /* one is enough */
+        CHECK(m->lock_fd >= 0 && !shmq_member_forked(m));
+        give_descriptors(taken, count);
+        CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
+        shmq_structure_unlock(m);
+        CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
+        exit(0);
+    }
+    scratch_wait(pid);
+    end();
+}
+
+/* Neither a descriptor nor the name leads to the segment: whatever has its name now is another file. */
+static void test_a_child_that_finds_no_way_to_the_segment_is_told(void) {
+    for (int way = 0; way < 3; way++) {
+        begin();
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            char path[128];
+            scratch_path(path, sizeof path);
+            CHECK_EQUAL(close(m->map_fd), 0);
+            if (way == 0) {
+                CHECK_EQUAL(shmq_member_after_fork(m), SHMQ_OK); /* by its name */
+                CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
+                exit(0);
+            }
+            CHECK_EQUAL(unlink(path), 0);
+            if (way == 2) {
+                int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+                CHECK(fd >= 0 && close(fd) == 0);
+            }
+            CHECK_EQUAL(shmq_member_after_fork(m), SHMQ_MEMBERSHIP_LOST);
+            CHECK(strstr(shmq_trail(), "cannot be opened again") != NULL);
+            CHECK(m->lock_fd < 0);
+            exit(0);
+        }
+        scratch_wait(pid);
+        end();
+    }
+}
+
+static void test_without_a_descriptor_left_nobody_is_taken_for_dead(void) {
+    begin();
+    shmq_member *other = scratch_attach();
+    pid_t pid = fork(); /* which has limits of its own */
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        int taken[64];
+        CHECK_EQUAL(shmq_member_after_fork(m), SHMQ_OK);
+        uint32_t count = take_all_descriptors(taken);
+        int was = m->map_fd;
+        CHECK_EQUAL(dup2(taken[0], was), was); /* a stranger's file has its number now */
+        CHECK_EQUAL(shmq_segment_fd(m), -1);
+        CHECK(!shmq_process_dead(m, other->row));
+        give_descriptors(taken, count);
+        CHECK(shmq_segment_fd(m) >= 0);
+        CHECK_EQUAL(shmq_process_life(m, other->row), SHMQ_ALIVE);
+        CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
+        exit(0);
+    }
+    scratch_wait(pid);
+    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
+    shmq_member_free(other);
+    end();
+}
+
 int main(void) {
+    test_a_child_without_a_descriptor_left_is_told_and_joins_later();
+    test_a_child_that_finds_no_way_to_the_segment_is_told();
+    test_without_a_descriptor_left_nobody_is_taken_for_dead();
     test_a_process_that_runs_without_its_lock_has_the_patience_to_find_out();
     test_of_several_such_processes_each_has_its_turn();
     test_a_killed_process_is_dead_at_once();
