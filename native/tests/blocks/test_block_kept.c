@@ -161,6 +161,27 @@ static void test_while_it_is_in_use_the_next_free_one_of_its_size_is_kept_in_its
     end();
 }
 
+/* The hint is older than the name: the block was let go while a mover had it, and is kept once more. */
+static void test_no_producer_gets_it_by_a_hint_that_was_left(void) {
+    begin();
+    shmq_block first = take(5000), second = take(5000), mine;
+    flush(&first);
+    CHECK(shmq_block_take_kept(m, 5000, &mine));
+    shmq_block_share(m, &mine);
+    drop(&second);
+    CHECK_EQUAL(kept(), second.offset);
+    CHECK(shmq_kept_doubt(m) && shmq_kept_end(m));
+    shmq_block_location location;
+    CHECK(shmq_block_locate(m, mine.offset, &location));
+    CHECK((shmq_load_seq(&location.slab->free[location.index / 64]) >> location.index % 64 & 1) != 0);
+    flush(&mine);
+    CHECK_EQUAL(kept(), mine.offset);
+    CHECK(!is_found(5000, mine.offset));
+    CHECK(shmq_block_take_kept(m, 5000, &first));
+    drop(&first);
+    end();
+}
+
 static void test_a_doubt_ends_it_unless_a_mover_has_made_a_row_meanwhile(void) {
     begin();
     CHECK(!shmq_kept_doubt(m)); /* none is kept */
@@ -259,6 +280,7 @@ int main(void) {
     test_a_mover_gets_the_kept_block_as_often_as_it_is_free_and_large_enough();
     test_a_block_that_others_have_too_is_not_kept();
     test_while_it_is_in_use_the_next_free_one_of_its_size_is_kept_in_its_place();
+    test_no_producer_gets_it_by_a_hint_that_was_left();
     test_a_doubt_ends_it_unless_a_mover_has_made_a_row_meanwhile();
     test_a_kept_block_that_makes_no_sense_is_nobody_s_and_replaced();
     test_its_slab_stays_until_it_is_let_go();
