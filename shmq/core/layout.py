@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0xD4CFA651C57D61F4  # of the layout that is described here
+FINGERPRINT: Final = 0x4F8D61B2B6800C9E  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -80,6 +80,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("process_high", "<u4", 0, 1552),
             ("queue_high", "<u4", 0, 1556),
             ("turns", "<u8", 0, 1560),
+            ("slab_high", "<u4", 0, 1568),
             ("memory_full", "<u4", 0, 1664),
             ("flushes", "<u4", 0, 1668),
             ("memory_waiters", "<u8", 0, 1672),

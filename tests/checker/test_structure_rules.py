@@ -51,6 +51,16 @@ def an_entry_above_the_high_mark(s: Scene) -> None:
     s.write(s.sound.regions.directory + 64 * 4000, 1 << 32)
 
 
+@breaks("header.slab_high")
+def granules_that_do_not_exist(s: Scene) -> None:
+    s.write(s.header("slab_high"), s.sound.regions.granule_count + 1, 4)
+
+
+@breaks("header.slab_high")
+def a_slab_above_the_high_mark(s: Scene) -> None:
+    s.write(s.header("slab_high"), 0, 4)
+
+
 @breaks("header.reserved")
 def memory_noted_and_not_counted(s: Scene) -> None:
     s.add(s.header("reserved_bytes"), -4096)

@@ -74,6 +74,10 @@ def judge_marks(image: Image, findings: Findings) -> None:
     if findings.expect(entries <= QUEUES, "header.queue_high", "header", f"{entries} entries"):
         above = numpy.count_nonzero(image.words_at(image.regions.directory, QUEUES * 8)[::8][entries:])
         findings.expect(above == 0, "header.queue_high", "header", f"an entry above {entries} was used")
+    slabs, all_granules = image.u32(SEGMENT["slab_high"]), image.regions.granule_count
+    if findings.expect(slabs <= all_granules, "header.slab_high", "header", f"{slabs} granules of {all_granules}"):
+        above = numpy.count_nonzero(image.granule_words[slabs:] & HEADERS)
+        findings.expect(above == 0, "header.slab_high", "header", f"a slab above granule {slabs} was made")
 
 
 def is_target(image: Image, offset: int) -> bool:

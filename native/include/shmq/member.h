@@ -70,7 +70,7 @@ typedef struct shmq_member {
     pthread_mutex_t lock;          /* the threads' half of the structure lock */
     pthread_mutex_t handles_lock;  /* row caches of the queue handles */
     shmq_a64 next_id; /* next of the block of ids that this process has; a multiple of 65536: block used up */
-    shmq_a32 block_hint[64]; /* by class: granule where the last block was found */
+    shmq_a32 block_hint[64]; /* by class: 1 + granule where the last block was found; 0: none was */
     shmq_a32 met; /* 1 + row of a dead process that a wake was for */
     shmq_a32 ops; /* calls: each 1,024th is a round of upkeep */
     bool structure_locked;

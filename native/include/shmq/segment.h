@@ -22,6 +22,7 @@
  *   1288    due                   who makes something due, by CAS        every call; a tick too late
  *   1408    message_ids           any member, add                        a block of ids is handed out at a time
  *   1536    dirty to turns        holder of the structure lock           statistics; scans (a row too few is found next time)
+ *   1568    slab_high             maker of a slab, under that lock       who takes a block; looks for one under the lock, too
  *   1664    memory_full, waiters  who frees a block; who waits for one   section "blocked producers"
  *   1668    flushes               movers, add                            who finds no memory; a try more
  *   1680    kept_block            movers, by CAS; who finds no rows left     who takes or frees a block, who makes slabs free
@@ -140,7 +141,8 @@ typedef struct shmq_segment_shm {
     shmq_a32 process_high; /* rows below were used at some time */
     shmq_a32 queue_high; /* directory entries below were used at some time */
     shmq_a64 turns; /* how often the structure lock was taken: a checker sees whether anything was changed meanwhile */
-    uint8_t structure_pad[96];
+    shmq_a32 slab_high; /* granules below were a slab's first at some time: so far a look over all slabs goes */
+    uint8_t structure_pad[92];
 
     shmq_a32 memory_full;
     shmq_a32
@@ -212,6 +214,7 @@ SHMQ_OFFSET(shmq_segment_shm, reserved_bytes, 1544);
 SHMQ_OFFSET(shmq_segment_shm, process_high, 1552);
 SHMQ_OFFSET(shmq_segment_shm, queue_high, 1556);
 SHMQ_OFFSET(shmq_segment_shm, turns, 1560);
+SHMQ_OFFSET(shmq_segment_shm, slab_high, 1568);
 SHMQ_OFFSET(shmq_segment_shm, memory_full, 1664);
 SHMQ_OFFSET(shmq_segment_shm, flushes, 1668);
 SHMQ_OFFSET(shmq_segment_shm, memory_waiters, 1672);

@@ -203,32 +203,25 @@ static void clear_class_bit(shmq_member *m, uint32_t size_class, uint32_t granul
     }
 }
 
-/* The granule at which this process begins its search. Without a hint that depends on its row, so that processes begin
- * apart from each other. */
-static uint32_t first_granule(const shmq_member *m, uint32_t size_class) {
+/* Of a class with many blocks a slab the search begins where it ended. Of the others it begins at the lowest slab: it
+ * finds the same few blocks each time, which are still in the caches, where a search that moves on would touch all of
+ * them in turn. */
+static uint32_t first_granule(const shmq_member *m, uint32_t size_class, uint32_t high) {
     uint32_t hint = shmq_load_relaxed(&m->block_hint[size_class]);
-    if (hint == 0) {
-        hint = (uint32_t)(((uint64_t)m->row * m->granule_count) / SHMQ_PROCESS_ROWS);
-    }
-    return hint < m->granule_count ? hint : 0;
+    return hint != 0 && hint <= high ? hint - 1 : 0;
 }
 
 static bool find_block(shmq_member *m, uint32_t size_class, shmq_block *block) {
-    uint32_t words = (m->granule_count + 63) / 64, start = first_granule(m, size_class);
+    uint32_t high = shmq_slab_high(m), words = (high + 63) / 64, start = first_granule(m, size_class, high);
     uint64_t ahead = UINT64_MAX << (start % 64);
-    for (uint32_t n = 0; n <= words; n++) {
+    for (uint32_t n = 0; words != 0 && n <= words; n++) {
         uint32_t at = (start / 64 + n) % words;
         uint64_t bits = shmq_load_seq(shmq_class_bits(m, size_class, at * 64));
         bits &= n == 0 ? ahead : n == words ? ~ahead : UINT64_MAX;
         for (; bits != 0; bits &= bits - 1) {
             uint32_t granule = at * 64 + (uint32_t)__builtin_ctzll(bits);
             if (take_from_slab(m, size_class, granule, block)) {
-                if (shmq_class_count(size_class) > 1) {
-                    /* The hint stays for large blocks: the search begins at the same place each time, and finds the
-                     * block that was freed last, which is still in the caches. A hint that moves on would touch all of
-                     * them in turn. */
-                    shmq_store_relaxed(&m->block_hint[size_class], granule);
-                }
+                shmq_slab_found(m, size_class, granule);
                 return true;
             }
             clear_class_bit(m, size_class, granule);

@@ -50,6 +50,9 @@ shmq_status shmq_slab_make(shmq_member *m, uint32_t size_class, shmq_block *bloc
             shmq_run_give(m, offset);
             return status;
         }
+        if (shmq_slab_high(m) <= granule) { /* before the granule's bit, and before the slab has its root */
+            shmq_store_seq(&m->header->slab_high, granule + 1);
+        }
         shmq_or_seq(&m->granules[granule], SHMQ_GRANULE_HEADERS);
         slab = (shmq_slab_shm *)entry;
     }
@@ -60,7 +63,7 @@ shmq_status shmq_slab_make(shmq_member *m, uint32_t size_class, shmq_block *bloc
     if (shmq_class_count(size_class) > 1) {
         set_class_bit(m, size_class, granule);
     }
-    shmq_store_relaxed(&m->block_hint[size_class], granule);
+    shmq_slab_found(m, size_class, granule);
     *block = (shmq_block){offset, shmq_class_bytes(size_class), generation};
     return SHMQ_OK;
 }
@@ -106,7 +109,8 @@ static bool looks_unused(shmq_slab_shm *slab, uint32_t size_class) {
 
 uint64_t shmq_blocks_reclaim(shmq_member *m) {
     uint64_t given_back = 0;
-    for (uint32_t granule = 0; granule < m->granule_count; granule++) {
+    uint32_t high = shmq_slab_high(m);
+    for (uint32_t granule = 0; granule < high; granule++) {
         shmq_slab_shm *slab = shmq_slab_at(m, granule);
         uint32_t size_class = slab == NULL ? SHMQ_CLASSES : shmq_slab_class(slab);
         if (size_class >= SHMQ_CLASSES) {

@@ -153,8 +153,8 @@ static void sweep_block(sweep *s, const shmq_block_location *location) {
 
 uint64_t shmq_blocks_sweep(shmq_member *m, shmq_row_dead dead, shmq_named named, void *context) {
     sweep s = {.m = m, .dead = dead, .named = named, .context = context};
-    uint32_t granule = 0;
-    while (granule < m->granule_count) {
+    uint32_t granule = 0, high = shmq_slab_high(m);
+    while (granule < high) {
         /* The sweep goes by the slab's root, not by the granule's kind: a rebuild writes the kind anew, and a slab that
          * the sweep misses would keep a dead process's block for ever. */
         shmq_slab_shm *slab = shmq_slab_at(m, granule);

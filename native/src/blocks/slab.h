@@ -46,6 +46,12 @@ static inline shmq_slab_shm *shmq_slab_at(const shmq_member *m, uint32_t granule
     return (shmq_slab_shm *)(m->slabs + (uint64_t)granule * SHMQ_SLAB_BYTES);
 }
 
+/* No slab begins at this granule or behind it. Damaged: at the end of all. */
+static inline uint32_t shmq_slab_high(const shmq_member *m) {
+    uint32_t high = shmq_load_seq(&m->header->slab_high);
+    return high < m->granule_count ? high : m->granule_count;
+}
+
 /* The class of a slab; SHMQ_CLASSES: there is no slab, or its word is damaged.
  *
  * SYNC block.slab: pairs with the store of class_word in shmq_slab_make; a reader of the class sees the blocks as the
@@ -103,6 +109,13 @@ static inline uint32_t shmq_pin_view(uint64_t cell) { return (uint32_t)(cell >> 
 static inline uint32_t shmq_pin_mark(uint64_t cell) { return (uint32_t)(cell >> 48); }
 /* A row's pins; NULL: it has none, or its offset is damaged. */
 shmq_pin_shm *shmq_pins_of(const shmq_member *m, uint32_t process_row);
+
+/* This process begins its next search for a block of this class here. */
+static inline void shmq_slab_found(shmq_member *m, uint32_t size_class, uint32_t granule) {
+    if (shmq_class_count(size_class) > 1) {
+        shmq_store_relaxed(&m->block_hint[size_class], granule + 1);
+    }
+}
 
 /* Makes a slab of this class, and takes its first block for this process. Under the structure lock. */
 shmq_status shmq_slab_make(shmq_member *m, uint32_t size_class, shmq_block *block);

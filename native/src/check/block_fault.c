@@ -4,8 +4,8 @@
 
 void shmq_blocks_usage(const shmq_member *m, shmq_block_usage *usage) {
     *usage = (shmq_block_usage){0};
-    uint32_t granule = 0;
-    while (granule < m->granule_count) {
+    uint32_t granule = 0, high = shmq_slab_high(m);
+    while (granule < high) {
         shmq_slab_shm *slab = shmq_slab_at(m, granule);
         uint32_t size_class = slab == NULL ? SHMQ_CLASSES : shmq_slab_class(slab);
         uint32_t count = shmq_class_count(size_class), used = 0;

@@ -147,6 +147,7 @@ static const uint64_t identity[] = {
     sizeof(shmq_ring_shm),
     offsetof(shmq_ring_shm, slots),
     offsetof(shmq_segment_shm, turns),
+    offsetof(shmq_segment_shm, slab_high),
     offsetof(shmq_ring_shm, carried),
     offsetof(shmq_ring_shm, tail),
     offsetof(shmq_ring_shm, laid),

@@ -204,6 +204,7 @@ shmq_status shmq_structure_rebuild(shmq_member *m) {
         return shmq_fail_errno("no memory to rebuild the map of the segment %s", m->name);
     }
     uint64_t reserved = (uint64_t)(m->slabs - m->base);
+    uint32_t high = 0;
     for (uint32_t i = 0; i < map.count; i++) {
         uint64_t old = shmq_load_seq(&m->granules[i]);
         uint64_t now = (map.words[i] & ~LAZY) | (old & SHMQ_GRANULE_KEPT);
@@ -214,8 +215,10 @@ shmq_status shmq_structure_rebuild(shmq_member *m) {
             shmq_store_seq(&m->granules[i], now);
         }
         reserved += shmq_granule_reserved(now) + ((now & SHMQ_GRANULE_HEADERS) != 0 ? SHMQ_SLAB_BYTES : 0);
+        high = (now & SHMQ_GRANULE_HEADERS) != 0 ? i + 1 : high;
     }
     shmq_store_seq(&m->header->reserved_bytes, reserved);
+    shmq_store_seq(&m->header->slab_high, high);
     give_uncounted(m);
     if (map.damaged != 0) {
         (void)shmq_damage(m, map.what, map.where);
@@ -229,8 +232,14 @@ static _Thread_local char fault[160];
 
 static const char *compare(shmq_member *m, const shmq_granule_map *map) {
     uint64_t reserved = (uint64_t)(m->slabs - m->base);
+    uint32_t high = shmq_load_seq(&m->header->slab_high);
     for (uint32_t i = 0; i < map->count; i++) {
         uint64_t word = shmq_load_seq(&m->granules[i]);
+        if ((word & SHMQ_GRANULE_HEADERS) != 0 && i >= high) {
+            snprintf(fault, sizeof(fault), "granule %u was a slab, but the header says that none from %u on was", i,
+                     high);
+            return fault;
+        }
         reserved += shmq_granule_reserved(word) + ((word & SHMQ_GRANULE_HEADERS) != 0 ? SHMQ_SLAB_BYTES : 0);
         if ((word & ~SHMQ_GRANULE_KEPT) != (map->words[i] & ~LAZY)) {
             snprintf(fault, sizeof(fault), "granule %u: the map says 0x%llx, but the roots say 0x%llx", i,
