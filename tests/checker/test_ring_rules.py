@@ -399,6 +399,7 @@ def a_slab_of_a_class_that_is_none(s: Scene) -> None:
     granule = s.free_granule()
     s.add(s.granule(granule), 1 << 9)
     s.add(s.header("reserved_bytes"), 4096)
+    s.write(s.header("slab_high"), granule + 1, 4)
     s.write(s.sound.regions.slabs + 4096 * granule, 99)
 
 

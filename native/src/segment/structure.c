@@ -247,6 +247,23 @@ static uint64_t kept_at_most(uint64_t all) {
     return (all / SHMQ_RING_SHARE + all / SHMQ_FRONTS_SHARE) >> SHMQ_GRANULE_SHIFT;
 }
 
+/* How many granules are free, as long as they are not more than `enough`: the look begins where the last run was taken,
+ * behind which most are free while memory is left, and ends when it has seen so many. */
+static uint64_t free_up_to(const shmq_member *m, uint64_t enough) {
+    uint64_t reserved = 0, bare = 0, left = shmq_memory_left(m) >> SHMQ_GRANULE_SHIFT;
+    uint32_t i = m->run_hint < m->granule_count ? m->run_hint : 0;
+    for (uint32_t n = 0; n < m->granule_count && reserved + (bare < left ? bare : left) < enough; n++) {
+        uint64_t word = granule(m, i);
+        bool is_free = shmq_granule_kind(word) == SHMQ_GRANULE_FREE;
+        reserved += is_free && (word & SHMQ_GRANULE_RESERVED) != 0;
+        bare += is_free && (word & SHMQ_GRANULE_RESERVED) == 0;
+        i = i + 1 < m->granule_count ? i + 1 : 0;
+    }
+    return reserved + (bare < left ? bare : left);
+}
+
+uint64_t shmq_granules_free(const shmq_member *m) { return free_up_to(m, UINT64_MAX); }
+
 /* A sixteenth, less what slots have already; and, of a quarter, what front rings want as soon as their queues flow. */
 static uint64_t kept_for_rings(shmq_member *m, uint64_t all) {
     uint64_t share = all / SHMQ_RING_SHARE, most = all / SHMQ_FRONTS_SHARE, have = 0;
@@ -260,10 +277,11 @@ static uint64_t kept_for_rings(shmq_member *m, uint64_t all) {
     return (slots + (fronts < most ? fronts : most) + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT;
 }
 
-/* How many granules a run of this kind leaves free. */
-static uint64_t kept_from(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t free) {
-    uint64_t pages = shmq_granules_kept(m);
-    bool scarce = kind == SHMQ_GRANULE_SLAB && free <= granules + pages + kept_at_most(m->memory);
+/* How many granules a run of this kind leaves free. *free: how many are, or more than matter to it. */
+static uint64_t kept_from(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *free) {
+    uint64_t pages = shmq_granules_kept(m), plenty = granules + pages + kept_at_most(m->memory) + 1;
+    *free = free_up_to(m, plenty);
+    bool scarce = kind == SHMQ_GRANULE_SLAB && *free < plenty;
     return pages + (scarce ? kept_for_rings(m, m->memory) : 0);
 }
 
@@ -289,7 +307,7 @@ static bool is_shm_short(shmq_member *m, uint32_t granules, uint32_t kind, uint6
 shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *offset) {
     SHMQ_ASSERT(m->structure_locked && (kind == SHMQ_GRANULE_RING || kind == SHMQ_GRANULE_SLAB));
     uint32_t first;
-    uint64_t free = shmq_granules_free(m), kept = kept_from(m, granules, kind, free);
+    uint64_t free, kept = kept_from(m, granules, kind, &free);
     if (granules <= m->granule_count && free < granules + kept) {
         return shmq_fail(SHMQ_FULL_MEMORY,
                          "the broker's memory is used up\n%u granules of 64 KiB needed, %llu of %u are free, %llu of "
@@ -427,15 +445,4 @@ shmq_moment shmq_moment_begin(const shmq_member *m) {
 bool shmq_moment_lasts(const shmq_member *m, const shmq_moment *moment) {
     shmq_fence_acquire(); /* SYNC structure.look: what was looked at, before the second look at the turn */
     return moment->calm != SHMQ_BUSY && shmq_load_seq(&m->header->turns) == moment->turns;
-}
-
-uint64_t shmq_granules_free(const shmq_member *m) {
-    uint64_t reserved = 0, bare = 0, left = shmq_memory_left(m) >> SHMQ_GRANULE_SHIFT;
-    for (uint32_t i = 0; i < m->granule_count; i++) {
-        uint64_t word = granule(m, i);
-        if (shmq_granule_kind(word) == SHMQ_GRANULE_FREE) {
-            *((word & SHMQ_GRANULE_RESERVED) != 0 ? &reserved : &bare) += 1;
-        }
-    }
-    return reserved + (bare < left ? bare : left);
 }

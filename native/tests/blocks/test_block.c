@@ -1,6 +1,4 @@
 /* Blocks one step at a time: classes, references, pins, slabs that come and go, each half-done step and its repair. */
-#include <string.h>
-
 #include "block_traffic.h"
 
 static shmq_member *m;
@@ -233,89 +231,6 @@ static void test_all_memory_serves_again_wherever_bodies_lay(void) {
     CHECK(shmq_memory_left(m) < SHMQ_GRANULE_BYTES);
     end();
     scratch_room = SCRATCH_MEMORY;
-}
-
-static uint32_t granule_of(const shmq_block *block) { return place_of(block).granule; }
-
-/* The slab at the first granule of all is found again, whatever row the process has. */
-static void test_the_search_begins_in_the_slab_where_it_ended(void) {
-    begin();
-    uint32_t row = m->row, last = m->granule_count - 8;
-    shmq_block high[248];
-    m->run_hint = last;
-    for (uint32_t i = 0; i < 248; i++) {
-        high[i] = take(200);
-        CHECK_EQUAL(granule_of(&high[i]), last);
-    }
-    m->run_hint = 0;
-    shmq_block low = take(200);
-    CHECK_EQUAL(granule_of(&low), 0);
-    shmq_block_drop(m, high[0].offset, high[0].generation, 0);
-    m->row = 900;
-    shmq_block next = take(200);
-    CHECK_EQUAL(granule_of(&next), 0);
-    m->row = row;
-    shmq_block_drop(m, next.offset, next.generation, 0);
-    shmq_block_drop(m, low.offset, low.generation, 0);
-    for (uint32_t i = 1; i < 248; i++) {
-        shmq_block_drop(m, high[i].offset, high[i].generation, 0);
-    }
-    traffic_check_all_given_back(m);
-    end();
-}
-
-static void test_of_large_free_blocks_the_lowest_is_taken(void) {
-    begin();
-    shmq_block big[3];
-    for (uint32_t i = 0; i < 3; i++) {
-        big[i] = take(60000);
-    }
-    for (uint32_t round = 0; round < 3; round++) {
-        for (uint32_t i = 0; i < 3; i++) {
-            shmq_block_drop(m, big[i].offset, big[i].generation, 0);
-        }
-        for (uint32_t i = 0; i < 3; i++) {
-            uint64_t before = big[i].offset;
-            big[i] = take(60000);
-            CHECK_EQUAL(big[i].offset, before);
-        }
-    }
-    for (uint32_t i = 0; i < 3; i++) {
-        shmq_block_drop(m, big[i].offset, big[i].generation, 0);
-    }
-    traffic_check_all_given_back(m);
-    end();
-}
-
-/* The mark that ends each look over all slabs: raised with a slab, told when it is wrong, and right again after a
- * rebuild. */
-static void test_the_header_says_how_far_slabs_reach(void) {
-    begin();
-    CHECK_EQUAL(shmq_slab_high(m), 0);
-    m->run_hint = 40;
-    shmq_block far = take(200);
-    m->run_hint = 3;
-    shmq_block big = take(60000);
-    CHECK_EQUAL(granule_of(&far), 40);
-    CHECK_EQUAL(granule_of(&big), 3);
-    CHECK_EQUAL(shmq_slab_high(m), 41);
-    CHECK_EQUAL(used(), 2);
-    shmq_store_seq(&m->header->slab_high, UINT32_MAX); /* damaged: all there are */
-    CHECK_EQUAL(shmq_slab_high(m), m->granule_count);
-    CHECK_EQUAL(used(), 2);
-    shmq_store_seq(&m->header->slab_high, 40);
-    CHECK_EQUAL(used(), 1);
-    CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
-    const char *fault = shmq_structure_fault(m);
-    CHECK(fault != NULL && strstr(fault, "granule 40 was a slab, but the header says that none from 40 on was") != NULL);
-    CHECK_EQUAL(shmq_structure_rebuild(m), SHMQ_OK);
-    CHECK(shmq_structure_fault(m) == NULL);
-    shmq_structure_unlock(m);
-    CHECK_EQUAL(shmq_slab_high(m), 41);
-    shmq_block_drop(m, far.offset, far.generation, 0);
-    shmq_block_drop(m, big.offset, big.generation, 0);
-    traffic_check_all_given_back(m);
-    end();
 }
 
 static void test_a_pin_keeps_the_block_and_its_bits_and_cells_run_out(void) {
@@ -561,9 +476,6 @@ int main(void) {
     test_offsets_that_are_no_block_are_refused();
     test_too_large_and_full_are_told_apart_and_memory_comes_back();
     test_all_memory_serves_again_wherever_bodies_lay();
-    test_the_search_begins_in_the_slab_where_it_ended();
-    test_of_large_free_blocks_the_lowest_is_taken();
-    test_the_header_says_how_far_slabs_reach();
     test_a_pin_keeps_the_block_and_its_bits_and_cells_run_out();
     test_a_view_bit_without_a_cell_goes_when_the_entries_have_gone();
     test_pins_of_a_dead_process_end_and_those_of_the_rows_next_owner_do_not();
