@@ -93,6 +93,16 @@ def named(body: bytes | memoryview) -> tuple[int, int, int]:
     return process, queue, number
 
 
+def open_beside_stopped(url: str) -> shmq.Broker:
+    """Opens the broker, as often as it takes: the soak may have stopped another process amid its own open."""
+    while True:
+        try:
+            return shmq.open(url, create=False)
+        except shmq.BrokerError as error:
+            if "held by a stopped process" not in str(error):
+                raise
+
+
 class SoakProcess:
     """Random calls until it is told to end, or killed.
 
@@ -123,7 +133,7 @@ class SoakProcess:
         self.held: list[tuple[Any, tuple[int, int, int], int]] = []
         self.views: list[memoryview] = []
         self.consumers: list[Any] = []
-        self.broker = broker if broker is not None else shmq.open(url, create=False)
+        self.broker = broker if broker is not None else open_beside_stopped(url)
         self.forked = forked
         calls: list[tuple[Callable[[], object], float]] = [
             (self.put, 12),
