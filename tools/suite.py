@@ -4,7 +4,8 @@
 
     tools/test                       before a commit: linters, types, and all tests but the instruments
     tools/test --instruments         the instruments alone: they search at length for what crashes, races and load
-                                     break: step kills, stops, flips, soak, the judge, models, weak memory, sanitizers
+                                     break: step kills, stops, flips, soak, the judge, models, weak memory, sanitizers;
+                                     and the table of what a use may cost (shmq bench ratios)
     tools/test --all                 both
     tools/test --spark               as without it, and the tests that run Spark; so with each of the others
     tools/test --flow                the tests of queues, with one byte of memory for each, so that all of them flow to
@@ -97,6 +98,11 @@ def run_lint() -> list[Stage]:
         run_stage("mypy", "mypy", "--strict", "shmq", "tools", "tests"),
         run_stage("clang-format", "clang-format", "--dry-run", "--Werror", *c_files),
     ]
+
+
+def run_costs() -> Stage:
+    """What each use may cost beside the comfortable case: some two minutes, with nothing beside it."""
+    return run_stage("costs", "python", "-m", "shmq", "bench", "ratios")
 
 
 def run_flow_build() -> Stage:
@@ -202,6 +208,8 @@ def main(arguments: Sequence[str]) -> int:
                 stages.append(run_flow_build())
             if not extra and "--instruments" not in arguments:
                 stages += run_lint()
+            if not extra and {"--all", "--instruments"} & set(arguments):
+                stages.append(run_costs())
             stages += run_tests([*run_options, *extra], wish, among(arguments, extra))
     except Unusable as error:
         print(f"shmq: {error}", file=sys.stderr)

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from functools import partial
-from typing import Any
 
 import click
 
-from shmq.cli.interruption import Interruption, loading
+from shmq.cli.interruption import loading
+from shmq.cli.measuring import json_option, measuring, print_rows, wants_json
+from shmq.cli.ratios import ratios
 from shmq.cli.session import Count, Seconds
 from shmq.quantity import quantity
 
 LARGE = 65536  # bytes; from here on what waits is limited, or the backlog is all that one measures
-
-_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 
 
 @click.group()
@@ -32,62 +25,11 @@ def bench() -> None:
     Example:
       shmq bench throughput --size 64
       shmq bench latency
+      shmq bench ratios
     """
 
 
-@contextmanager
-def _measuring() -> Iterator[Callable[[str], None]]:
-    """How to say what is being measured: one line on a terminal, lines otherwise.
-
-    Ctrl-C ends it at once, or with the next word, if it came where Python drops it: while an object of a round goes.
-    """
-    with Interruption() as interruption, ExitStack() as stack:
-        say: Callable[[str], None] = partial(click.echo, err=True)
-        if sys.stderr.isatty():
-            with loading():
-                from rich.console import Console
-
-            say = stack.enter_context(Console(stderr=True).status("measuring")).update
-
-        def tell(text: str) -> None:
-            interruption.check()
-            say(text)
-
-        try:
-            with interruption.allowed():
-                yield tell
-        except Exception:
-            interruption.check()  # it may be what became of the interrupt
-            raise
-
-
-def _wants_json(context: click.Context, here: bool) -> bool:
-    parent: Any = context.find_root().params
-    return here or bool(parent.get("as_json") or parent.get("json"))
-
-
-def _print(
-    title: str, settings: dict[str, object], rows: Sequence[Any], columns: dict[str, str], as_json: bool
-) -> None:
-    if as_json:
-        click.echo(json.dumps({**settings, "cpus": os.cpu_count(), "rows": [asdict(row) for row in rows]}))
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
-    for number, heading in enumerate(columns.values()):
-        table.add_column(heading, justify="left" if number == 0 else "right")
-    for row in rows:
-        cells = []
-        for field in columns:
-            value = getattr(row, field)
-            if value is None:
-                cells.append("")
-            else:
-                cells.append(value if isinstance(value, str) else f"{value:,.0f}" if value >= 1000 else f"{value:,.2f}")
-        table.add_row(*cells)
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
+bench.add_command(ratios)
 
 
 @bench.command(short_help="Messages a second through one queue.")
@@ -99,7 +41,7 @@ def _print(
 @click.option("--maxsize", type=Count(0), help="Most messages waiting, 0: no limit. Default 0; 16 from 64 KiB on.")
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @click.option("--seconds", default=0.5, show_default=True, type=Seconds(0.01, 60), help="Of a round, about.")
-@_json_option
+@json_option
 @click.pass_context
 def throughput(
     context: click.Context,
@@ -130,7 +72,7 @@ def throughput(
     keys = [*(["shmq-loan"] if loan else []), "shmq", "shmq-unchecked", "multiprocessing", "pipe"]
     if size > 4096 and consumers > 1:
         keys.remove("pipe")  # two readers would share the bytes of one record
-    with _measuring() as say:
+    with measuring() as say:
         rows = list(
             measure_throughput(
                 keys,
@@ -165,14 +107,14 @@ def throughput(
         "highest": "fastest",
         "ratio": f"{rows[0].name} is x times",
     }
-    _print(title, settings, rows, columns, _wants_json(context, as_json))
+    print_rows(title, settings, rows, columns, wants_json(context, as_json))
 
 
 @bench.command(short_help="From put() to the return of a get() that was asleep.")
 @click.option("--size", default=64, show_default=True, type=Count(8, 1 << 28), help="Bytes of a message.")
 @click.option("--messages", default=500, show_default=True, type=Count(10), help="Messages a round.")
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
-@_json_option
+@json_option
 @click.pass_context
 def latency(context: click.Context, size: int, messages: int, rounds: int, as_json: bool) -> None:
     """Microseconds from put() to the return of a get() that was asleep.
@@ -185,17 +127,17 @@ def latency(context: click.Context, size: int, messages: int, rounds: int, as_js
         from shmq.bench.latency import measure_latency
 
     keys = ["shmq", "multiprocessing", "pipe"]
-    with _measuring() as say:
+    with measuring() as say:
         rows = list(measure_latency(keys, size=size, messages=messages, rounds=rounds, progress=say))
     settings: dict[str, object] = {"bench": "latency", "size": size, "messages": messages, "rounds": rounds}
     columns = {"name": "", "p50": "p50 us", "p90": "p90 us", "p99": "p99 us", "ratio": "shmq takes x times as long"}
-    _print(f"wake-up from idle, {quantity(size, 'byte')}", settings, rows, columns, _wants_json(context, as_json))
+    print_rows(f"wake-up from idle, {quantity(size, 'byte')}", settings, rows, columns, wants_json(context, as_json))
 
 
 @bench.command(short_help="Entries a second that a selector looks at.")
 @click.option("--entries", default=1_000_000, show_default=True, type=Count(1000), help="Entries to look at.")
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
-@_json_option
+@json_option
 @click.pass_context
 def selector(context: click.Context, entries: int, rounds: int, as_json: bool) -> None:
     """Entries a second that a selector looks at which takes one in 100, beside Python and a copy of their headers.
@@ -207,7 +149,7 @@ def selector(context: click.Context, entries: int, rounds: int, as_json: bool) -
     with loading():
         from shmq.bench.selector import SELECTOR, measure_selectors
 
-    with _measuring() as say:
+    with measuring() as say:
         rows = list(measure_selectors(entries=entries, rounds=rounds, progress=say))
     settings: dict[str, object] = {"bench": "selector", "selector": SELECTOR, "entries": entries, "rounds": rounds}
     columns = {
@@ -217,7 +159,7 @@ def selector(context: click.Context, entries: int, rounds: int, as_json: bool) -
         "highest": "fastest",
         "ratio": f"{rows[0].name} is x times",
     }
-    _print(f"{SELECTOR}, {entries:,} entries, CPU time", settings, rows, columns, _wants_json(context, as_json))
+    print_rows(f"{SELECTOR}, {entries:,} entries, CPU time", settings, rows, columns, wants_json(context, as_json))
 
 
 _SCALE_COLUMNS = {
@@ -238,7 +180,7 @@ _SCALE_COLUMNS = {
 @click.option(
     "--memory", metavar="SIZE", help="Of the broker; what exceeds it lies on disk. Memory for all if not given."
 )
-@_json_option
+@json_option
 @click.pass_context
 def depth(context: click.Context, depth: int, messages: int, rounds: int, memory: str | None, as_json: bool) -> None:
     """CPU time of put, get and ack in a queue of ten messages, and in a deep one. It takes 200 bytes of memory for
@@ -254,7 +196,7 @@ def depth(context: click.Context, depth: int, messages: int, rounds: int, memory
         from shmq.bench.scale import measure_depth
 
     budget = None if memory is None else _bytes(memory, "--memory")
-    with _measuring() as say:
+    with measuring() as say:
         rows = list(measure_depth(depth=depth, messages=messages, rounds=rounds, memory=budget, progress=say))
     settings: dict[str, object] = {
         "bench": "depth",
@@ -264,14 +206,14 @@ def depth(context: click.Context, depth: int, messages: int, rounds: int, memory
         "memory": budget,
     }
     title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
-    _print(title, settings, rows, _SCALE_COLUMNS, _wants_json(context, as_json))
+    print_rows(title, settings, rows, _SCALE_COLUMNS, wants_json(context, as_json))
 
 
 @bench.command(short_help="put, get and ack beside one and beside many registered consumers.")
 @click.option("--consumers", default=1000, show_default=True, type=Count(2, 1000), help="Where there are many.")
 @click.option("--messages", default=20_000, show_default=True, type=Count(100), help="Calls a round.")
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
-@_json_option
+@json_option
 @click.pass_context
 def consumers(context: click.Context, consumers: int, messages: int, rounds: int, as_json: bool) -> None:
     """CPU time of put, get and ack in a queue with one registered consumer that does nothing, and with many of them.
@@ -283,18 +225,18 @@ def consumers(context: click.Context, consumers: int, messages: int, rounds: int
     with loading():
         from shmq.bench.scale import measure_consumers
 
-    with _measuring() as say:
+    with measuring() as say:
         rows = list(measure_consumers(consumers=consumers, messages=messages, rounds=rounds, progress=say))
     settings: dict[str, object] = {"bench": "consumers", "consumers": consumers, "messages": messages, "rounds": rounds}
     title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
-    _print(title, settings, rows, _SCALE_COLUMNS, _wants_json(context, as_json))
+    print_rows(title, settings, rows, _SCALE_COLUMNS, wants_json(context, as_json))
 
 
 @bench.command(short_help="Release of the first message beside few and beside many in hand.")
 @click.option("--held", default=100_000, show_default=True, type=Count(100), help="In hand, of the many.")
 @click.option("--messages", default=20_000, show_default=True, type=Count(100), help="Calls a round.")
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
-@_json_option
+@json_option
 @click.pass_context
 def release(context: click.Context, held: int, messages: int, rounds: int, as_json: bool) -> None:
     """CPU time of giving back the first message of a queue, and getting it again, while a consumer has ten in hand, and
@@ -307,12 +249,12 @@ def release(context: click.Context, held: int, messages: int, rounds: int, as_js
     with loading():
         from shmq.bench.release import measure_release
 
-    with _measuring() as say:
+    with measuring() as say:
         rows = list(measure_release(held=held, messages=messages, rounds=rounds, progress=say))
     settings: dict[str, object] = {"bench": "release", "held": held, "messages": messages, "rounds": rounds}
     title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
     columns = {"name": "", "release": "release+receive us", "ratio": "times"}
-    _print(title, settings, rows, columns, _wants_json(context, as_json))
+    print_rows(title, settings, rows, columns, wants_json(context, as_json))
 
 
 @bench.command(short_help="Messages a second through a pool of workers, beside multiprocessing.Pool.")
@@ -320,7 +262,7 @@ def release(context: click.Context, held: int, messages: int, rounds: int, as_js
 @click.option("--messages", default=50_000, show_default=True, type=Count(100), help="Messages a round.")
 @click.option("--processes", default=2, show_default=True, type=Count(1, 64), help="Workers of each pool.")
 @click.option("--rounds", default=3, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
-@_json_option
+@json_option
 @click.pass_context
 def pool(context: click.Context, size: int, messages: int, processes: int, rounds: int, as_json: bool) -> None:
     """A handler that returns its argument, results taken by the process that feeds the pool: what a pool costs.
@@ -332,7 +274,7 @@ def pool(context: click.Context, size: int, messages: int, processes: int, round
     with loading():
         from shmq.bench.pool import measure_pool
 
-    with _measuring() as say:
+    with measuring() as say:
         rows = list(measure_pool(size=size, messages=messages, processes=processes, rounds=rounds, progress=say))
     settings: dict[str, object] = {
         "bench": "pool",
@@ -344,7 +286,7 @@ def pool(context: click.Context, size: int, messages: int, processes: int, round
     sizes = f"{quantity(processes, 'worker')}, {size} bytes, {messages:,} messages a round"
     title = f"{sizes}, median of {quantity(rounds, 'round')}"
     columns = {"name": "", "rate": "messages/s", "ratio": "times"}
-    _print(title, settings, rows, columns, _wants_json(context, as_json))
+    print_rows(title, settings, rows, columns, wants_json(context, as_json))
 
 
 _BACKLOG_COLUMNS = {
@@ -368,7 +310,7 @@ _BACKLOG_COLUMNS = {
 @click.option("--max-memory", default="16MiB", show_default=True, metavar="SIZE", help="Of its queue, in memory.")
 @click.option("--rounds", default=3, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @click.option("--directory", metavar="DIR", help="Where the backlog's files go; default that of temporary files.")
-@_json_option
+@json_option
 @click.pass_context
 def backlog(
     context: click.Context,
@@ -399,18 +341,18 @@ def backlog(
         from shmq.bench.overflow import measure_overflow
 
     load = Load(messages, size, _bytes(memory, "--memory"), _bytes(max_memory, "--max-memory"))
-    with _measuring() as say:
+    with measuring() as say:
         held = list(measure_backlog(load, rounds=rounds, directory=directory, progress=say))
         after = list(measure_overflow(size, load.memory, rounds=rounds, directory=directory, progress=say))
-    as_json = _wants_json(context, as_json)
+    as_json = wants_json(context, as_json)
     settings: dict[str, object] = {"bench": "backlog", **asdict(load), "rounds": rounds}
     if as_json:
         settings["after"] = [asdict(row) for row in after]
     title = f"{messages:,} messages of {size:,} bytes, {max_memory} in memory, median of {quantity(rounds, 'round')}"
-    _print(title, settings, held, _BACKLOG_COLUMNS, as_json)
+    print_rows(title, settings, held, _BACKLOG_COLUMNS, as_json)
     if not as_json:
         columns = {"name": "a queue", "put_get": "put+get us", "share": "of full speed"}
-        _print("CPU time of a put and its get after an overflow", settings, after, columns, False)
+        print_rows("CPU time of a put and its get after an overflow", settings, after, columns, False)
 
 
 def _bytes(text: str, option: str) -> int:
@@ -427,7 +369,7 @@ def _bytes(text: str, option: str) -> int:
 @click.option("--size", default=64, show_default=True, type=Count(0, 1 << 20), help="Bytes of a body.")
 @click.option("--cores", default=2, show_default=True, type=Count(1, 64), help="Tasks at a time.")
 @click.option("--rounds", default=3, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
-@_json_option
+@json_option
 @click.pass_context
 def spark(context: click.Context, rows: int, size: int, cores: int, rounds: int, as_json: bool) -> None:
     """Reads and writes of Spark, beside a source and a sink that do nothing. It takes 1 KiB of memory for each row.
@@ -439,7 +381,7 @@ def spark(context: click.Context, rows: int, size: int, cores: int, rounds: int,
     with loading():
         from shmq.bench.spark import measure_spark
 
-    with _measuring() as say:
+    with measuring() as say:
         found = list(measure_spark(rows=rows, size=size, rounds=rounds, cores=cores, progress=say))
     settings: dict[str, object] = {"bench": "spark", "rows": rows, "size": size, "cores": cores, "rounds": rounds}
     columns = {
@@ -449,7 +391,7 @@ def spark(context: click.Context, rows: int, size: int, cores: int, rounds: int,
         "highest": "fastest",
         "ratio": "of the first of its kind",
     }
-    _print(f"{rows:,} rows of {size} bytes, local[{cores}]", settings, found, columns, _wants_json(context, as_json))
+    print_rows(f"{rows:,} rows of {size} bytes, local[{cores}]", settings, found, columns, wants_json(context, as_json))
 
 
 @bench.command("stream", short_help="What queues add to each batch of a stream of Spark.")
@@ -457,7 +399,7 @@ def spark(context: click.Context, rows: int, size: int, cores: int, rounds: int,
 @click.option("--batches", default=40, show_default=True, type=Count(1, 900), help="Of each stream.")
 @click.option("--seconds", default=10.0, show_default=True, type=Seconds(0.1), help="Of an idle stream.")
 @click.option("--cores", default=2, show_default=True, type=Count(1, 64), help="Tasks at a time.")
-@_json_option
+@json_option
 @click.pass_context
 def stream(context: click.Context, rows: int, batches: int, seconds: float, cores: int, as_json: bool) -> None:
     """Milliseconds of a batch out of a queue, beside Spark's rate source; the CPU time of a stream with nothing to do.
@@ -469,9 +411,9 @@ def stream(context: click.Context, rows: int, batches: int, seconds: float, core
     with loading():
         from shmq.bench.spark_stream import measure_streams
 
-    with _measuring() as say:
+    with measuring() as say:
         found = list(measure_streams(rows=rows, batches=batches, seconds=seconds, cores=cores, progress=say))
     settings: dict[str, object] = {"bench": "stream", "rows": rows, "batches": batches, "cores": cores}
     columns = {"name": "", "batch_ms": "ms a batch", "adds_ms": "adds", "idle_percent": "idle, % of a core"}
     title = f"{batches:,} batches of {rows:,} rows, local[{cores}]"
-    _print(title, settings, found, columns, _wants_json(context, as_json))
+    print_rows(title, settings, found, columns, wants_json(context, as_json))

@@ -247,6 +247,25 @@ def test_a_failed_stage_does_not_keep_the_others_from_running_and_fails_the_whol
 
 
 @pytest.mark.parametrize(
+    ("words", "expected"),
+    [([], False), (["--instruments"], True), (["--all"], True), (["--all", "tests/bench"], False)],
+)
+def test_costs_are_measured_once_with_nothing_beside_them_where_everything_is_checked(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, words: list[str], expected: int
+) -> None:
+    ran: list[tuple[object, ...]] = []
+
+    def stage(name: str, *command: object, **settings: object) -> object:
+        ran.append(command)
+        return suite.Stage(name, 0.0, int(command[-1] == "ratios"))
+
+    monkeypatch.setattr(suite, "run_stage", stage)
+    monkeypatch.setattr(suite, "prepared", lambda spark: nullcontext())
+    assert suite.main(words) == expected
+    assert ran.count(("python", "-m", "shmq", "bench", "ratios")) == expected
+
+
+@pytest.mark.parametrize(
     ("words", "side_by_side", "alone"),
     [
         ([], "not alone and not instrument", "alone and not instrument"),
@@ -266,6 +285,7 @@ def test_the_instruments_are_left_out_before_a_commit_and_can_be_asked_for(
 
     monkeypatch.setattr(suite, "run_pytest", run_pytest)
     monkeypatch.setattr(suite, "run_lint", list)
+    monkeypatch.setattr(suite, "run_costs", lambda: suite.Stage("costs", 0.0, 0))
     monkeypatch.setattr(suite, "run_flow_build", lambda: suite.Stage("flow build", 0.0, 0))
     monkeypatch.setattr(suite, "prepared", lambda spark: nullcontext())
     assert suite.main(words) == 0
@@ -283,6 +303,7 @@ def test_tests_that_run_spark_have_a_stage_of_their_own_and_all_are_told_of_the_
 
     monkeypatch.setattr(suite, "run_pytest", run_pytest)
     monkeypatch.setattr(suite, "run_lint", list)
+    monkeypatch.setattr(suite, "run_costs", lambda: suite.Stage("costs", 0.0, 0))
     monkeypatch.setattr(suite, "run_flow_build", lambda: suite.Stage("flow build", 0.0, 0))
     monkeypatch.setattr(suite, "prepared", lambda spark: nullcontext())
     assert suite.main(["--spark", "--strict"]) == 0

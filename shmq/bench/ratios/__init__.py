@@ -1,0 +1,1 @@
+"""What a use of a queue costs beside the comfortable case, by the table ratios.toml."""
