@@ -123,6 +123,9 @@ void shmq_published(shmq_ring *r, const shmq_outgoing *o);
 /* Where head and body of `o` go in a block: head first, body at the next multiple of 64. */
 static inline uint64_t shmq_body_start(uint32_t headers_len) { return ((uint64_t)headers_len + 63) & ~UINT64_C(63); }
 
+/* The lowest position released in the epochs (from, to]; 0, "from the beginning": a cell does not say. */
+uint64_t shmq_lowest_released(shmq_ring *r, uint64_t from, uint64_t to);
+
 /* Offer the first available entry to `owner`: SHMQ_OK with `d` filled and the slot OFFERED; SHMQ_EMPTY; SHMQ_CORRUPT. */
 shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d);
 /* The same for a subscription, by its own cursor: the first entry that it wants. */
@@ -269,9 +272,9 @@ static inline bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_
     }
     return shmq_word_carried(word) && shmq_load_acquire(&slot->position) == p; /* SYNC ring.publish */
 }
-/* The carried entry of this level with the lowest position in [from, limit); false: there is none. `moving`: or one that is on its way to
- * disk. */
-bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, bool moving, uint64_t *position);
+/* The carried entry of this level with the lowest position in [from, limit); false: there is none. One look at all carried
+ * slots: for more than one see ring_old.h. */
+bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t *position);
 bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */
 bool shmq_claim_clear(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, bool overdue); /* T3, T4, T6 as it applies */
 bool shmq_claim_end(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* T3, T6, T16: its owner is dead */

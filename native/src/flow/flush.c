@@ -148,7 +148,7 @@ static shmq_status first_to_look_at(shmq_ring *back, uint64_t *from) {
         return shmq_damage(back->queue->m, "the place up to which messages are on disk is beyond the tail", place);
     }
     if (SHMQ_UNLIKELY(place + 2 * slots < tail)) {
-        *from = shmq_next_carried(back, place, tail - slots, false, &carried) ? carried : tail - slots;
+        *from = shmq_next_carried(back, place, tail - slots, &carried) ? carried : tail - slots;
     }
     return SHMQ_OK;
 }

@@ -142,7 +142,7 @@ void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
     uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow), lowest = place;
     recover_front(back, front);
     shmq_drop_end(back); /* no entry of the front ring lay beyond `low`, so this place is higher */
-    bool any = false;
+    uint32_t back_again = 0;
     uint64_t from = place > SHMQ_TURN_ENTRIES ? place - SHMQ_TURN_ENTRIES : 0, laid = shmq_slots_laid(back);
     for (uint64_t p = from; p < place + SHMQ_TURN_ENTRIES; p++) {
         if ((p & back->mask) >= laid) {
@@ -156,13 +156,16 @@ void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
                 shmq_moved_free(back, p);
             } else if (shmq_cas_seq(&slot->word, word,
                                     shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word)))) { /* T21 */
-                lowest = any ? lowest : p;
-                any = true;
+                lowest = back_again++ == 0 ? p : lowest;
             }
             word = shmq_load_seq(&slot->word);
         }
     }
-    shmq_rewind(back, lowest);
+    if (back_again > 1) {
+        shmq_rewind_all(back); /* a cell can name one old entry only (ring_old.h) */
+    } else {
+        shmq_rewind(back, lowest);
+    }
     if (shmq_load_relaxed(&ring->flushing_at) == place) {
         shmq_store_seq(&ring->flushed, shmq_load_relaxed(&ring->flushing_count));
         shmq_store_seq(&ring->flushed_bytes, shmq_load_relaxed(&ring->flushing_bytes));

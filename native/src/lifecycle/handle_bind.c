@@ -6,6 +6,7 @@
 #include "shmq/handle.h"
 #include "shmq/level.h"
 #include "shmq/ring.h"
+#include "shmq/ring_old.h"
 #include "shmq/privilege.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
@@ -160,6 +161,9 @@ void shmq_queue_unbind(shmq_queue *q) {
     if (q->serial == m->serial && !shmq_member_forked(m)) {
         shmq_file_backing_free(q);
     } /* else it is the parent's, and a thread of the parent may have been using it */
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
+        shmq_old_free(shmq_level(q, depth));
+    }
     free(q->lower);
     free(q);
 }
@@ -178,6 +182,7 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
         shmq_store_seq(&q->first.browsing.busy, 0);
         shmq_store_seq(&q->first.putting.busy, 0);
         shmq_store_seq(&q->lining.busy, 0);
+        shmq_old_reset(&q->first);
         q->counters = counters;
         q->backing = NULL; /* a thread of the parent may have left it half done */
         shmq_group_book_reset(q);

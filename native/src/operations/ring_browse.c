@@ -1,6 +1,7 @@
 /* Browsing: the slot word serves as a sequence lock. The browser takes nothing and writes nothing. */
 #include "shmq/ring_delivery.h"
 #include "shmq/ring_memory.h"
+#include "shmq/ring_old.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
 
@@ -13,6 +14,14 @@ static bool read_entry(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_
     shmq_delivery_read(r, slot, d);
     return shmq_load_acquire(&slot->position) == p && shmq_delivery_resolve(r, slot, d) && /* SYNC ring.publish */
            shmq_browse_valid(r, d);
+}
+
+static bool next_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t *position) {
+    shmq_old_small small;
+    shmq_old_list *list = shmq_old_begin(r, false, &small);
+    bool any = shmq_old_next(r, list, from, limit, position);
+    shmq_old_end(list);
+    return any;
 }
 
 shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d) {
@@ -31,7 +40,7 @@ shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d,
         shmq_slot_shm *slot;
         if (tail > count && p < tail - count) {
             uint64_t old;
-            if (!shmq_next_carried(r, p, tail - count, true, &old)) {
+            if (!next_old(r, p, tail - count, &old)) {
                 p = tail - count;
                 continue;
             }

@@ -9,23 +9,6 @@
 
 #define SPINS 64 /* about a microsecond: longer than an undisturbed taker needs between its offer and its take */
 
-/* The lowest position released in the epochs (from, to]; 0 ("from the beginning"): a cell does not say. */
-static uint64_t lowest_released(shmq_ring *r, uint64_t from, uint64_t to) {
-    uint64_t lowest = UINT64_MAX;
-    if (to - from > SHMQ_CELLS) {
-        return 0;
-    }
-    for (uint64_t e = from + 1; e != to + 1; e++) {
-        uint64_t cell = shmq_load_acquire(&r->shm->cells[e % SHMQ_CELLS]); /* SYNC ring.cell */
-        if (cell >> SHMQ_POSITION_BITS != (e & SHMQ_EPOCH_MASK)) {
-            return 0; /* not written yet, or written over */
-        }
-        uint64_t position = shmq_head_position(r, cell);
-        lowest = position < lowest ? position : lowest;
-    }
-    return lowest;
-}
-
 /* A scan cannot pass an entry that is OFFERED to another taker. It waits for a short time, then it may take the offer
  * over without harm: the other taker has handed nothing out. */
 static bool still_offered(shmq_slot_shm *slot, uint64_t word) {
@@ -82,7 +65,7 @@ static inline enum shmq_offered offer_now(shmq_ring *r, shmq_slot_shm *slot, uin
     /* The flow word before the epoch: see scan_flowed.c. */
     uint64_t flow = shmq_flow_at(r);
     uint64_t now = shmq_load_seq(&r->shm->epoch); /* get happens here, unless the offer is cancelled below */
-    if (SHMQ_UNLIKELY(flow != d->flow_seen) || (SHMQ_UNLIKELY(now != epoch) && lowest_released(r, epoch, now) < p)) {
+    if (SHMQ_UNLIKELY(flow != d->flow_seen) || (SHMQ_UNLIKELY(now != epoch) && shmq_lowest_released(r, epoch, now) < p)) {
         shmq_offer_cancel(r->queue, d);
         return OFFER_RELEASED;
     }
@@ -183,7 +166,7 @@ static bool is_elsewhere(const shmq_ring *r, const shmq_slot_shm *slot, const sh
 /* A taker with a cursor begins where its last scan ended, or at the lowest position released since then. */
 static uint64_t cursor_start(shmq_ring *r, uint64_t epoch, shmq_delivery *d) {
     d->cursor = shmq_cursor_of(d->by, r);
-    uint64_t released = epoch != d->cursor.epoch ? lowest_released(r, d->cursor.epoch, epoch) : UINT64_MAX;
+    uint64_t released = epoch != d->cursor.epoch ? shmq_lowest_released(r, d->cursor.epoch, epoch) : UINT64_MAX;
     return released < d->cursor.position ? released : d->cursor.position;
 }
 
@@ -316,8 +299,6 @@ shmq_status shmq_scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) { return s
 enum shmq_offered shmq_scan_offer(shmq_ring *r, uint64_t word, uint64_t p, uint64_t epoch, shmq_delivery *d) {
     return offer(r, shmq_slot_at(r, p), word, p, epoch, d);
 }
-
-uint64_t shmq_lowest_released(shmq_ring *r, uint64_t from, uint64_t to) { return lowest_released(r, from, to); }
 
 /* Scans one level. */
 SHMQ_INLINE shmq_status scan_level(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {

@@ -143,9 +143,19 @@ shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt) { return
 
 shmq_status shmq_put_back(shmq_queue *q, shmq_delivery *d) { return give_back(q, d, false, 0); }
 
-/* R1 of each. Those that became available are then at the front of the array; returns how many, and the lowest position
- * of each level. */
-static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t count, uint64_t *lowest) {
+/* What has come back to one level. */
+typedef struct came_back {
+    uint64_t lowest;
+    uint32_t old;
+} came_back;
+
+static bool is_old(shmq_ring *r, uint64_t position) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
+    return tail > count && position < tail - count;
+}
+
+/* R1 of each. Those that became available are then at the front of the array; returns how many. */
+static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t count, came_back *levels) {
     uint32_t back = 0;
     for (uint32_t i = 0; i < count; i++) {
         shmq_delivery *d = all[i];
@@ -153,7 +163,9 @@ static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t 
         if (SHMQ_UNLIKELY(d->expires_ns != 0) && shmq_expires_now(q, d)) {
             (void)shmq_expire(q, d);
         } else if (make_available(q, shmq_slot_at(level, d->position), d, flag_of(d))) {
-            lowest[d->depth] = d->position < lowest[d->depth] ? d->position : lowest[d->depth];
+            came_back *c = &levels[d->depth];
+            c->lowest = d->position < c->lowest ? d->position : c->lowest;
+            c->old += is_old(level, d->position);
             all[back++] = d;
         }
     }
@@ -161,14 +173,19 @@ static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t 
 }
 
 /* One R2 to R4 for all of a level: until then the head is behind them, and no taker meets them; from then on every
- * taker meets the first one first. The more important levels come first, in the order in which a scan looks at them. */
+ * taker meets the first one first. The more important levels come first, in the order in which a scan looks at them. A
+ * cell can name one old entry only (ring_old.h). */
 void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count) {
-    uint64_t lowest[SHMQ_RINGS_MAX];
-    memset(lowest, 0xff, sizeof lowest);
-    uint32_t back = make_all_available(q, all, count, lowest);
+    came_back levels[SHMQ_RINGS_MAX];
     for (uint32_t depth = 0; depth < q->rings; depth++) {
-        if (lowest[depth] != UINT64_MAX) {
-            shmq_rewind(shmq_level(q, depth), lowest[depth]);
+        levels[depth] = (came_back){.lowest = UINT64_MAX};
+    }
+    uint32_t back = make_all_available(q, all, count, levels);
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
+        if (levels[depth].old > 1) {
+            shmq_rewind_all(shmq_level(q, depth));
+        } else if (levels[depth].lowest != UINT64_MAX) {
+            shmq_rewind(shmq_level(q, depth), levels[depth].lowest);
         }
     }
     for (uint32_t i = 0; i < back; i++) {

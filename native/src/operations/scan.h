@@ -13,8 +13,6 @@ enum shmq_offered shmq_scan_offer(shmq_ring *r, uint64_t word, uint64_t p, uint6
 /* Offers the lowest entry older than a lap, from `from` on, below `limit`, which is tail - N. Each of them is carried
  * already, with its bit set. SHMQ_TIMEOUT: the lowest one is left to another taker. */
 shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t epoch, shmq_delivery *d);
-/* The lowest position released in the epochs (from, to]; 0: any. */
-uint64_t shmq_lowest_released(shmq_ring *r, uint64_t from, uint64_t to);
 /* Is the entry for d's taker? */
 bool shmq_scan_considers(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d);
 

@@ -1,32 +1,23 @@
 /* Entries older than a lap. The tail has carried each of them, so its bit is set. */
 #include "operations/scan.h"
+#include "shmq/ring_old.h"
 
-shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t epoch, shmq_delivery *d) {
-    uint64_t words = (shmq_slot_count(r) + 63) / 64;
-    for (;;) {
-        uint64_t best = UINT64_MAX, best_word = 0;
-        for (uint64_t w = 0; w < words; w++) {
-            for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
-                shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
-                uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
-                uint32_t state = shmq_word_state(word);
-                if (!shmq_word_carried(word) || (state != SHMQ_AVAILABLE && state != SHMQ_OFFERED)) {
-                    continue;
-                }
-                uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-                /* As in shmq_is_here: an entry that is offered to another taker may come back, so the scan does not
-                 * pass it. */
-                if (position >= from && position < limit && position < best && shmq_slot_at(r, position) == slot &&
-                    shmq_scan_considers(r, slot, word, position, d)) {
-                    best = position;
-                    best_word = word;
-                }
-            }
+static shmq_status offer_old(shmq_ring *r, shmq_old_list *list, uint64_t from, uint64_t limit, uint64_t epoch,
+                             shmq_delivery *d) {
+    uint64_t p;
+    while (shmq_old_next(r, list, from, limit, &p)) {
+        shmq_slot_shm *slot = shmq_slot_at(r, p);
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+        uint32_t state = shmq_word_state(word);
+        if (!shmq_word_carried(word) || (state != SHMQ_AVAILABLE && state != SHMQ_OFFERED) ||
+            shmq_load_acquire(&slot->position) != p) { /* SYNC ring.publish */
+            continue; /* it has gone just now: the list is asked again */
         }
-        if (best == UINT64_MAX) {
-            return SHMQ_EMPTY;
+        if (!shmq_scan_considers(r, slot, word, p, d)) {
+            from = p + 1;
+            continue;
         }
-        switch (shmq_scan_offer(r, best_word, best, epoch, d)) {
+        switch (shmq_scan_offer(r, word, p, epoch, d)) {
         case OFFER_OK:
             d->in_turn = false;
             return SHMQ_OK;
@@ -38,4 +29,14 @@ shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t
             break;
         }
     }
+    return SHMQ_EMPTY;
+}
+
+shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t epoch, shmq_delivery *d) {
+    shmq_old_small small;
+    shmq_old_list *list = shmq_old_begin(r, true, &small);
+    shmq_old_follow(r, list, epoch);
+    shmq_status status = offer_old(r, list, from, limit, epoch, d);
+    shmq_old_end(list);
+    return status;
 }

@@ -1,4 +1,5 @@
 #include "shmq/level.h"
+#include "shmq/ring_old.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,8 @@ static const char *ring_look(shmq_ring *r, shmq_ring_shm *ring) {
     uint64_t tail = shmq_load_seq(&ring->tail);
     shmq_store_relaxed(&r->nothing, 0);
     shmq_store_relaxed(&r->uncarried, 0);
+    shmq_store_relaxed(&r->old[false], 0);
+    shmq_store_relaxed(&r->old[true], 0);
     shmq_store_relaxed(&r->sound_below, 0);
     shmq_store_relaxed(&r->near, tail > count ? tail - count : 0);
     return NULL;
@@ -74,5 +77,6 @@ void shmq_levels_rebind(shmq_queue *q) {
         shmq_store_seq(&level->taking.busy, 0);
         shmq_store_seq(&level->browsing.busy, 0);
         shmq_store_seq(&level->putting.busy, 0);
+        shmq_old_reset(level);
     }
 }

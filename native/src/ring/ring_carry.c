@@ -64,7 +64,7 @@ bool shmq_carry(shmq_ring *r, uint64_t t) {
     return reach != 0;
 }
 
-bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, bool moving, uint64_t *position) {
+bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t *position) {
     uint64_t best = UINT64_MAX;
     for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
         for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
@@ -72,8 +72,7 @@ bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, bool moving,
             uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
             uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
             uint32_t state = shmq_word_state(word);
-            bool counts = shmq_state_is_seen(state) || (moving && state == SHMQ_MOVING);
-            if (shmq_word_carried(word) && counts && p >= from && p < limit && p < best) {
+            if (shmq_word_carried(word) && shmq_state_is_seen(state) && p >= from && p < limit && p < best) {
                 best = p;
             }
         }

@@ -41,6 +41,22 @@ void shmq_rewind(shmq_ring *r, uint64_t p) {
     }
 }
 
+uint64_t shmq_lowest_released(shmq_ring *r, uint64_t from, uint64_t to) {
+    uint64_t lowest = UINT64_MAX;
+    if (to - from > SHMQ_CELLS) {
+        return 0;
+    }
+    for (uint64_t e = from + 1; e != to + 1; e++) {
+        uint64_t cell = shmq_load_acquire(&r->shm->cells[e % SHMQ_CELLS]); /* SYNC ring.cell */
+        if (cell >> SHMQ_POSITION_BITS != (e & SHMQ_EPOCH_MASK)) {
+            return 0; /* not written yet, or written over */
+        }
+        uint64_t position = shmq_head_position(r, cell);
+        lowest = position < lowest ? position : lowest;
+    }
+    return lowest;
+}
+
 /* No R4: the released entries may lie anywhere, and takers read a cell that was not written as "from the beginning". */
 void shmq_rewind_all(shmq_ring *r) { (void)rewind_head(r, 0); }
 
