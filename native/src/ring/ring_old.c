@@ -130,7 +130,7 @@ static void gather(shmq_ring *r, shmq_old_list *list, uint64_t from, uint64_t li
     for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
         for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
             shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
-            uint64_t word = shmq_load_acquire(&slot->word);  /* SYNC ring.publish */
+            uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
             uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
             if (counts(list, word) && p >= from && p < limit && shmq_slot_at(r, p) == slot) {
                 gather_one(&g, p);
@@ -205,7 +205,7 @@ static bool extend(shmq_ring *r, shmq_old_list *list, uint64_t limit) {
     }
     for (; list->end < limit && list->count < list->room; list->end++) {
         shmq_slot_shm *slot = shmq_slot_at(r, list->end);
-        if (counts(list, shmq_load_acquire(&slot->word)) &&         /* SYNC ring.publish */
+        if (counts(list, shmq_load_acquire(&slot->word)) && /* SYNC ring.publish */
             shmq_load_acquire(&slot->position) == list->end) {
             list->positions[list->count++] = list->end;
         }
