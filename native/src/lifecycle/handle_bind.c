@@ -182,13 +182,15 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
         shmq_store_seq(&q->first.browsing.busy, 0);
         shmq_store_seq(&q->first.putting.busy, 0);
         shmq_store_seq(&q->lining.busy, 0);
-        shmq_old_reset(&q->first);
         q->counters = counters;
         q->backing = NULL; /* a thread of the parent may have left it half done */
         shmq_group_book_reset(q);
         status = attach_counters(q->m, q);
         q->serial = status == SHMQ_OK ? q->m->serial : q->serial;
         shmq_levels_rebind(q);
+        for (uint32_t depth = 0; depth < q->rings; depth++) {
+            shmq_old_reset(shmq_level(q, depth));
+        }
     }
     pthread_mutex_unlock(&q->m->handles_lock);
     return status;

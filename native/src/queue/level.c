@@ -1,5 +1,4 @@
 #include "shmq/level.h"
-#include "shmq/ring_old.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +76,5 @@ void shmq_levels_rebind(shmq_queue *q) {
         shmq_store_seq(&level->taking.busy, 0);
         shmq_store_seq(&level->browsing.busy, 0);
         shmq_store_seq(&level->putting.busy, 0);
-        shmq_old_reset(level);
     }
 }
