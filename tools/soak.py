@@ -11,7 +11,8 @@ no block is in use; the counts are right.
 
 Two of the queues may have 64 KiB in memory. They fill and empty in turn, every 3 s, so that their messages go to disk
 and come back all the time, moved by whoever puts and takes, and is killed amid that. The report says how many went
-there; none, or a file left at the end, is a failure, as is a segment beyond its memory.
+there; none, or a file left at the end, is a failure, as is a segment beyond its memory. Two seeds of three have so
+little room on disk (`disk=`) that movers find it full; the files then never take more.
 
 A failure prints the seed and keeps the histories. Ctrl-C ends the run early, with its verdict. Exit code 1: failed.
 """
@@ -52,6 +53,7 @@ MIB = 1 << 20
 MEMORY = 192 * MIB
 UNRELATED = 0.1  # share of the processes that are new interpreters
 ENOUGH = 20  # faults
+ROOMS = (None, 64 * 1024, 128 * 1024)  # bytes of the disk budget, by the seed; None: a part of the file system
 
 
 @dataclass
@@ -72,6 +74,8 @@ class Result:
     on_disk: int = 0  # messages that went there
     most_on_disk: int = 0  # at once, of all queues
     came_back: int = 0  # how often a queue that had messages on disk had none any more
+    disk_budget: int | None = None
+    disk_full: int = 0  # how often of the times that were looked, each second, a mover had found no room
     segment_mib: float = 0.0
     broken: int = 0
     faults: list[str] = field(default_factory=list)
@@ -135,7 +139,8 @@ class Soak:
         self.running: dict[int, Running] = {}
         self.checking = 0
         self.check_began = 0.0
-        pid = forked(lambda: self._make(disk=0 if fault == "stay" else None))
+        result.disk_budget = 0 if fault == "stay" else ROOMS[result.seed % len(ROOMS)]
+        pid = forked(lambda: self._make(disk=result.disk_budget))
         if os.waitpid(pid, 0)[1] != 0:
             raise RuntimeError("the broker could not be made")
         self.segment = Path("/dev/shm", json.loads((home / "broker" / "segment").read_text())["name"])
@@ -227,6 +232,7 @@ class Soak:
         elif now - self.check_began > CHECK_EVERY:
             self.check_began = now
             self.checking = forked(self._check)
+            self.result.disk_full += self.disk.is_full()
 
     def _tend_disk(self) -> None:
         result, before, self.on_disk = self.result, self.on_disk, self.disk.there()
@@ -416,6 +422,7 @@ def main(words: list[str]) -> int:
             f"{result.messages:,} messages, {result.checks:,} checks, {result.drained:,} drained, "
             f"{result.uncertain:,} uncertain; {result.on_disk:,} to disk, {result.most_on_disk:,} at once, "
             f"{result.came_back:,} times all was back in memory, {result.killed_movers:,} killed amid a move, "
+            f"{result.disk_full:,} times full, "
             f"segment {result.segment_mib} MiB; broken: {result.broken}"
         )
     return int(result.broken != 0)

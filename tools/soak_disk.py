@@ -8,6 +8,8 @@ from checker.image import Image
 from checker.layout import QUEUE, RING
 from checker.queue import queues_of
 
+REFUSED = 1960  # of the header: when a mover found no room on disk (native/include/shmq/segment.h)
+
 
 class Disk:
     """Of all queues that have a max_memory.
@@ -35,6 +37,10 @@ class Disk:
     def movers(self) -> list[int]:
         """Their pids; 0 for a queue of which nobody moves anything."""
         return [self._word(turn, 4) for turn in self.turns]
+
+    def is_full(self) -> bool:
+        """Has a mover found no room, which nobody was told of yet?"""
+        return self._word(REFUSED) != 0
 
     def there(self) -> dict[str, int]:
         """How many messages are on disk, by the queue's name; inexact while some are moved."""

@@ -40,10 +40,11 @@ def test_processes_that_are_killed_and_stopped_all_the_time_lose_and_double_noth
     assert report["checks"] > SECONDS / 6
     assert report["messages"] > 50 * SECONDS
     # Queues went to disk, and all of it came back, again and again; some were killed amid that.
-    assert report["on_disk"] > 10 * SECONDS
+    assert report["on_disk"] > (10 if report["disk_budget"] is None else 3) * SECONDS
     assert report["came_back"] > SECONDS / 6
     assert report["killed_movers"] > 0
     assert 0 < report["segment_mib"] <= 192
+    assert report["disk_full"] > 0 or report["disk_budget"] is None
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ typedef struct shmq_ring {
     shmq_a64 sound_below, sound_terms;
     shmq_a64 uncarried; /* no entry that the tail carried lies in the slots of positions below this one */
     shmq_patience taking, browsing, putting, flushing;
-    shmq_a64 old[2]; /* where its lists of old entries are, for browsers and for takers (ring_old.h); 0: not needed yet */
+    shmq_a64
+        old[2]; /* where its lists of old entries are, for browsers and for takers (ring_old.h); 0: not needed yet */
 } shmq_ring;
 
 typedef struct shmq_queue {

@@ -65,7 +65,8 @@ static inline enum shmq_offered offer_now(shmq_ring *r, shmq_slot_shm *slot, uin
     /* The flow word before the epoch: see scan_flowed.c. */
     uint64_t flow = shmq_flow_at(r);
     uint64_t now = shmq_load_seq(&r->shm->epoch); /* get happens here, unless the offer is cancelled below */
-    if (SHMQ_UNLIKELY(flow != d->flow_seen) || (SHMQ_UNLIKELY(now != epoch) && shmq_lowest_released(r, epoch, now) < p)) {
+    if (SHMQ_UNLIKELY(flow != d->flow_seen) ||
+        (SHMQ_UNLIKELY(now != epoch) && shmq_lowest_released(r, epoch, now) < p)) {
         shmq_offer_cancel(r->queue, d);
         return OFFER_RELEASED;
     }
