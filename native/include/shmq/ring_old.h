@@ -32,6 +32,8 @@ void shmq_old_end(shmq_old_list *list);
 
 /* Takers: what came back since the last look, up to this epoch, which was read before. */
 void shmq_old_follow(shmq_ring *r, shmq_old_list *list, uint64_t epoch);
+/* What is in the list may not be all: the next look is at all carried slots. */
+void shmq_old_forget(shmq_old_list *list);
 /* The lowest position from `from` on, below `limit`, which is at most tail - N. False: there is none. An entry may have
  * gone meanwhile: then the caller asks for the next one. */
 bool shmq_old_next(shmq_ring *r, shmq_old_list *list, uint64_t from, uint64_t limit, uint64_t *position);

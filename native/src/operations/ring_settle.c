@@ -149,9 +149,12 @@ typedef struct came_back {
     uint32_t old;
 } came_back;
 
+/* Is it old, or about to be? The tail follows the mark. A process that has seen the tail may have seen the word as it
+ * was between the mark and this release. */
 static bool is_old(shmq_ring *r, uint64_t position) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
-    return tail > count && position < tail - count;
+    return shmq_word_carried(shmq_load_seq(&shmq_slot_at(r, position)->word)) ||
+           (tail > count && position < tail - count);
 }
 
 /* R1 of each. Those that became available are then at the front of the array; returns how many. */

@@ -213,6 +213,8 @@ static bool extend(shmq_ring *r, shmq_old_list *list, uint64_t limit) {
     return list->end == limit;
 }
 
+void shmq_old_forget(shmq_old_list *list) { list->end = list->begin; }
+
 bool shmq_old_next(shmq_ring *r, shmq_old_list *list, uint64_t from, uint64_t limit, uint64_t *position) {
     for (bool again = false;; again = true) {
         if (from < list->begin || from >= list->end) {
