@@ -65,7 +65,7 @@ static const fault faults[] = {
      {"shmq_rewind", "store", WEAK_release, WEAK_relaxed},
      &weak_release,
      "the cell is one word: position and epoch come together"},
-    {"ring.cell, read", {"lowest_released", "load", WEAK_acquire, WEAK_relaxed}, &weak_release, "as above"},
+    {"ring.cell, read", {"shmq_lowest_released", "load", WEAK_acquire, WEAK_relaxed}, &weak_release, "as above"},
     {"ring.browse, acquire fence", {"shmq_browse_valid", "fence", WEAK_acquire, WEAK_relaxed}, &weak_browse, NULL},
     {"ring.browse, release fence", {"fill", "fence", WEAK_release, WEAK_relaxed}, &weak_browse, NULL},
     {"pair: release, epoch raised", {"rewind_head", "rmw", WEAK_seq_cst, WEAK_relaxed}, &weak_release, NULL},
