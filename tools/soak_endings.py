@@ -5,7 +5,9 @@ Threads use queues in which nothing is accounted for; what the process has in ha
 
 import os
 import random
+import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,11 +18,21 @@ import shmq
 if TYPE_CHECKING:
     from soak_process import SoakProcess
 
-__all__ = ["close_amid_calls", "fork_amid_calls", "lose_descriptors"]
+__all__ = ["close_amid_calls", "fork_amid_calls", "lose_descriptors", "open_beside_stopped"]
 
 THREADS = 3
 WAIT = 0.02  # seconds, of every call that may wait
 LIMIT = 120.0  # seconds; a thread that has not ended by then never does
+
+
+def open_beside_stopped(url: str) -> shmq.Broker:
+    """Opens the broker, as often as it takes: the soak may have stopped another process amid its own open."""
+    while True:
+        try:
+            return shmq.open(url, create=False)
+        except shmq.BrokerError as error:
+            if "held by a stopped process" not in str(error):
+                raise
 
 
 def call_on(broker: shmq.Broker, seed: int, stop: threading.Event) -> None:
@@ -78,22 +90,39 @@ def fork_amid_calls(process: "SoakProcess") -> None:
             process.fork()
 
 
-def lose_descriptors(process: "SoakProcess") -> None:
-    """Another file gets the numbers of all that leads to the segment, amid calls of threads. Then it joins again."""
-    if process.forked:
-        return
-    process.give_back()
-    segment = os.stat(f"/dev/shm/{process.broker._membership.member.name}")
-    with threads_at_work(process.broker, process.numbers):
-        other = os.open(Path(process.histories), os.O_TMPFILE | os.O_RDWR, 0o600)
+def lose_all(broker: shmq.Broker, histories: Path, numbers: random.Random) -> None:
+    segment = os.stat(f"/dev/shm/{broker._membership.member.name}")
+    with threads_at_work(broker, numbers):
+        other = os.open(histories, os.O_TMPFILE | os.O_RDWR, 0o600)
         for name in os.listdir("/proc/self/fd"):
             try:
                 if os.path.samestat(os.fstat(int(name)), segment):
                     os.dup2(other, int(name), inheritable=False)
             except OSError:
                 continue  # the descriptor of the listing
-        call_on(process.broker, process.numbers.randrange(1 << 32), threading.Event())  # until it is told
+        call_on(broker, numbers.randrange(1 << 32), threading.Event())  # until it is told
     if os.fstat(other).st_size != 0:
         raise AssertionError("memory of the segment was laid in a stranger's file")
-    os.close(other)
-    process.rejoin()
+
+
+def lose_descriptors(process: "SoakProcess") -> None:
+    """Another file gets the numbers of all that leads to the segment, amid calls of threads.
+
+    In a child, which the soak does not stop: who has lost its locks, and is stopped amid a call for longer than the
+    patience, may write what is another's by then (docs/guarantees.md).
+    """
+    if process.forked:
+        return
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            lose_all(open_beside_stopped(process.url), process.histories, process.numbers)
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+    if os.waitpid(pid, 0)[1] != 0:
+        raise AssertionError("a process that had lost its descriptors did not end well")

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy
 from history import AGAIN, OUTCOMES, SETTLES, History, Kind
-from soak_endings import close_amid_calls, fork_amid_calls, lose_descriptors
+from soak_endings import close_amid_calls, fork_amid_calls, lose_descriptors, open_beside_stopped
 
 import shmq
 
@@ -91,16 +91,6 @@ def named(body: bytes | memoryview) -> tuple[int, int, int]:
     if len(content) != size or hashlib.blake2b(content, digest_size=12).digest() != digest:
         raise Wrong(f"the body of message {number} of process {process} is torn")
     return process, queue, number
-
-
-def open_beside_stopped(url: str) -> shmq.Broker:
-    """Opens the broker, as often as it takes: the soak may have stopped another process amid its own open."""
-    while True:
-        try:
-            return shmq.open(url, create=False)
-        except shmq.BrokerError as error:
-            if "held by a stopped process" not in str(error):
-                raise
 
 
 class SoakProcess:
@@ -412,7 +402,7 @@ class SoakProcess:
     def rejoin(self) -> None:
         self.history.note(Kind.OTHER)
         self.broker.close()
-        self.broker = shmq.open(self.url, create=False)
+        self.broker = open_beside_stopped(self.url)
         self.history.note(Kind.OTHER_DONE)
 
     def fork(self) -> None:
