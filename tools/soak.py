@@ -27,7 +27,6 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -38,6 +37,7 @@ from arguments import positive_time
 from history import AGAIN, History, Kind
 from soak_audit import Audit
 from soak_disk import Disk
+from soak_endings import forked
 from soak_process import QUEUES, TIDE, declare, named, shared_numbers
 
 import shmq
@@ -96,26 +96,6 @@ class Running:
     stopped_until: float = 0.0
     beats: int = 0
     heard: float = 0.0
-
-
-def forked(work: Callable[[], object]) -> int:
-    """Runs the work in a child, which ends without a word unless it fails; its pid."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            work()
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-            sys.stderr.flush()
-        finally:
-            os._exit(code)
-    return pid
 
 
 class Soak:

@@ -1,6 +1,8 @@
 """Descriptors that a program closes beneath shmq, as daemons do, or lays other files on."""
 
 import os
+import random
+import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ import shmq
 from tests.engine.child import eventually
 from tests.support.health import check_sound
 from tests.support.offspring import Offspring, Say
+from tests.support.size import sized
 
 LOST = "this process has lost the broker"
 
@@ -242,3 +245,53 @@ def opens_over(url: str, say: Say) -> None:
     assert again.get(timeout=0) == "a"
     second.close()
     say("works")
+
+
+LOSSES = sized(120, 2000)
+
+
+def test_a_process_that_loses_its_descriptors_amid_changes_of_the_structure_damages_nothing(
+    broker: shmq.Broker, seed: int
+) -> None:
+    """The lock of the structure goes with the descriptor, while a thread is at work behind it."""
+    with Offspring(makes_and_deletes, broker.url, seed) as other:
+        for number in range(LOSSES):
+            with Offspring(loses_amid_declares, broker.url, seed + number) as child:
+                child.expect("told")
+        os.kill(other.pid, signal.SIGTERM)
+    check_sound(broker)
+
+
+def makes_and_deletes(url: str, seed: int, say: Say) -> None:
+    make_and_delete(shmq.open(url, create=False), seed)
+
+
+def make_and_delete(broker: shmq.Broker, seed: int) -> None:
+    """Until the process ends, or has lost the broker."""
+    numbers = random.Random(seed)
+    while True:
+        try:
+            queue = broker.queue(f"brief-{numbers.randrange(4)}", codec="bytes", maxsize=20)
+            queue.put(bytes(numbers.choice((1, 3000))), timeout=0)
+            if numbers.random() < 0.5:
+                queue.delete()
+        except shmq.BrokerError:
+            return
+        except shmq.ShmqError:
+            pass  # another one has deleted the queue, or it is full
+
+
+def loses_amid_declares(url: str, seed: int, say: Say) -> None:
+    broker = shmq.open(url, create=False)
+    threads = [threading.Thread(target=make_and_delete, args=(broker, seed + n), daemon=True) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(seed % 5):
+        broker.queues()  # a while, in which the threads are amid calls
+    other = os.open("/tmp", os.O_TMPFILE | os.O_RDWR, 0o600)
+    for number in descriptors_of(broker):
+        os.dup2(other, number)
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    say("told")

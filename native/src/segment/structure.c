@@ -9,6 +9,7 @@
 
 #include "segment/reservation.h"
 #include "shmq/descriptors.h"
+#include "shmq/liveness.h"
 #include "shmq/upkeep.h"
 #include "shmq/wait_time.h"
 
@@ -51,6 +52,37 @@ static void unlock_byte(const shmq_member *m) {
     }
 }
 
+/* Is the process that left the word dirty still at work? It lost the lock when its descriptors were closed beneath it. */
+static bool is_at_work(const shmq_member *m, uint64_t dirty) {
+    uint32_t high = dirty != 0 ? shmq_process_high(m) : 0;
+    for (uint32_t row = 0; row < high; row++) {
+        if (shmq_copy_once(&m->rows[row].pid) == (uint32_t)dirty && shmq_process_life(m, row) == SHMQ_LOCKLESS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Behind the lock. One who runs without it has the patience to come to an end, as with all that it may be writing. */
+static void await_lockless(shmq_member *m) {
+    for (uint64_t until = shmq_now_ns() + m->patience_ns;
+         SHMQ_UNLIKELY(is_at_work(m, shmq_load_seq(&m->header->dirty))) && shmq_now_ns() < until;) {
+        nanosleep(&(struct timespec){.tv_nsec = SHMQ_NAP_NS}, NULL);
+    }
+}
+
+static uint64_t mark_of_own(void) { return DIRTY | (uint32_t)getpid(); }
+
+/* Marks the holder. Returns what was there: not 0 says that the holder before died. */
+static uint64_t mark_dirty(shmq_member *m) {
+    uint64_t left;
+    do {
+        await_lockless(m);
+        left = shmq_load_seq(&m->header->dirty);
+    } while (!shmq_cas_seq(&m->header->dirty, left, mark_of_own()));
+    return left;
+}
+
 static shmq_status lock_structure(shmq_member *m, bool wait) {
     if (wait ? !lock_threads(m) : pthread_mutex_trylock(&m->lock) != 0) {
         return shmq_fail(SHMQ_INTERRUPTED, "another thread of this process waits for the structure lock");
@@ -66,28 +98,25 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
         pthread_mutex_unlock(&m->lock);
         return status;
     }
-    m->structure_locked = true;
     /* A process that looks without the lock reads `turns`, then `dirty`, and `turns` again after its look. So the
      * holder marks itself dirty before it raises the turn, and raises it before it changes anything, also by a
-     * rebuild. */
-    bool left_dirty = shmq_load_seq(&m->header->dirty) != 0;
-    if (!left_dirty) {
-        shmq_store_seq(&m->header->dirty, DIRTY | (uint32_t)getpid());
+     * rebuild. If it dies, `dirty` stays set, and the next process that locks rebuilds the map. */
+    uint64_t left = mark_dirty(m);
+    if (!shmq_has_locks(m)) { /* closed beneath us since: whoever locks now finds the mark, or is at work already */
+        (void)shmq_cas_seq(&m->header->dirty, mark_of_own(), left);
+        status = shmq_member_lost(m);
+        pthread_mutex_unlock(&m->lock);
+        return status;
     }
+    m->structure_locked = true;
     shmq_add_seq(&m->header->turns, 1);
     shmq_fence_release(); /* SYNC structure.look */
-    if (left_dirty) {
-        status = shmq_structure_rebuild(m);
-        if (status != SHMQ_OK) {
-            /* `dirty` stays set, so the next process that locks rebuilds the map. */
-            m->structure_locked = false;
-            unlock_byte(m);
-            pthread_mutex_unlock(&m->lock);
-            return status;
-        }
-        shmq_store_seq(&m->header->dirty, DIRTY | (uint32_t)getpid());
+    if (left != 0 && (status = shmq_structure_rebuild(m)) != SHMQ_OK) {
+        m->structure_locked = false; /* `dirty` stays set */
+        unlock_byte(m);
+        pthread_mutex_unlock(&m->lock);
     }
-    return SHMQ_OK;
+    return status;
 }
 
 shmq_status shmq_structure_lock(shmq_member *m) { return lock_structure(m, true); }
@@ -96,7 +125,8 @@ shmq_status shmq_structure_try(shmq_member *m) { return lock_structure(m, false)
 
 void shmq_structure_unlock(shmq_member *m) {
     SHMQ_ASSERT(m->structure_locked);
-    shmq_store_seq(&m->header->dirty, 0);
+    /* From its own mark: who works without the lock for longer than the patience does not end another's turn. */
+    (void)shmq_cas_seq(&m->header->dirty, mark_of_own(), 0);
     m->structure_locked = false;
     unlock_byte(m);
     pthread_mutex_unlock(&m->lock);
