@@ -41,7 +41,7 @@ import backlog_process
 from arguments import positive, positive_time
 from backlog_ledger import Fate, Ledger, Word
 from resident import anonymous_bytes, resident_bytes
-from soak import forked
+from soak_endings import forked
 
 import shmq
 from checker.image import Image
