@@ -36,6 +36,7 @@ __all__ = [
     "decode_headers",
     "encode_headers",
     "encode_value",
+    "with_death",
 ]
 
 Header = str | int | float | bool | bytes | None
@@ -58,6 +59,7 @@ _NUMBERS: Final = {
 _PACK_INT8, _PACK_INT16 = Struct("<Bb").pack, Struct("<Bh").pack
 _PACK_INT32, _PACK_INT64 = Struct("<Bi").pack, Struct("<Bq").pack
 _PACK_FLOAT, _PACK_LENGTH = Struct("<Bd").pack, Struct("<BH").pack  # a kind or number, and what follows
+_EMPTY: Final = _PACK_LENGTH(_VERSION, 0)  # a block without headers
 
 _MAX_NAME_BYTES = 255
 _MAX_ERROR_BYTES = 16_384
@@ -136,7 +138,10 @@ def encode_headers(
             f"the headers are too large: {len(block):,} bytes encoded, at most {MAX_USER_BYTES:,}; "
             f"put what is long into the body, first of all {_shown(name)}"
         )
-    return block if death is None else block + _encode_death(death, MAX_BLOCK_BYTES - len(block))
+    if death is None:
+        return block
+    where, why, error, at, pids, number = death.queue, death.reason, death.error, death.at, death.pids, death.signal
+    return block + _encode_death(where, why, error, at, pids, number, MAX_BLOCK_BYTES - len(block))
 
 
 def decode_headers(data: bytes | bytearray | memoryview) -> HeaderBlock:
@@ -159,6 +164,27 @@ def decode_headers(data: bytes | bytearray | memoryview) -> HeaderBlock:
         return HeaderBlock(user) if end == len(block) else HeaderBlock(user, **_decode_own(block, end))
     except (IndexError, StructError, UnicodeDecodeError) as error:
         raise _damaged(f"{quantity(len(block), 'byte')} that make no sense") from error
+
+
+def with_death(
+    block: bytes,
+    queue: str,
+    reason: str,
+    error: str | None,
+    at: float,
+    pids: tuple[int, ...] = (),
+    signal: int | None = None,
+) -> bytes:
+    """The same block with this death, whose fields are those of Death, in place of one that it has.
+
+    Raises DecodeError for a damaged block, ValueError for one that is too large for a death.
+    """
+    if block:
+        found = decode_headers(block)
+        if found.death is not None:
+            block = encode_headers(found.user, content_type=found.content_type, group=found.group)
+    block = block or _EMPTY
+    return block + _encode_death(queue, reason, error, at, pids, signal, MAX_BLOCK_BYTES - len(block))
 
 
 def encode_value(value: Header) -> bytes:
@@ -299,20 +325,28 @@ def _encode_group(group: str) -> bytes:
     return content
 
 
-def _encode_death(death: Death, room: int) -> bytes:
+@lru_cache(maxsize=64)  # few queues, and few reasons
+def _encode_where(queue: str, reason: str) -> bytes:
+    return encode_value(queue) + encode_value(reason)
+
+
+def _encode_death(
+    queue: str, reason: str, error: str | None, at: float, pids: tuple[int, ...], signal: int | None, room: int
+) -> bytes:
     """The field of a death in at most so many bytes."""
-    before = encode_value(death.queue) + encode_value(death.reason)
-    numbers = (float(death.at), death.signal, *death.pids[-_MAX_PIDS:])
-    after = b"".join(map(encode_value, numbers))
+    before = _encode_where(queue, reason)
+    after = _PACK_FLOAT(_FLOAT, at) + encode_value(signal)
+    if pids:
+        after += b"".join(map(encode_value, pids[-_MAX_PIDS:]))
     bare = _own(_DEATH, before + encode_value(None) + after)
     if len(bare) > room:  # a queue's name has at most 200 bytes: only a field that is no Death gets here
         raise ValueError(f"the death is too large: {len(bare):,} bytes encoded; {DEATH_RESERVE:,} are kept for it")
-    if death.error is None:
+    if error is None:
         return bare
     # Tracebacks quote what was in the files; a surrogate in them must not keep the message from the dead letters.
-    text = death.error.encode("utf-8", "backslashreplace").decode()
-    error = _shortened(text, min(_MAX_ERROR_BYTES, room - len(bare)))
-    return _own(_DEATH, before + encode_value(error) + after)
+    text = error.encode("utf-8", "backslashreplace").decode()
+    shown = _shortened(text, min(_MAX_ERROR_BYTES, room - len(bare)))
+    return _own(_DEATH, before + encode_value(shown) + after)
 
 
 def _shortened(text: str, room: int) -> str | None:

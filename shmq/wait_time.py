@@ -13,6 +13,7 @@ __all__ = [
     "CREDIT_LOOK",
     "DRAFT_AGE",
     "EARLY_DEATH",
+    "DEAD_LETTERS_TOLD",
     "DEAD_LETTER_LOOK",
     "IMPORT_END",
     "LEFT_TO_TAKE_LOOK",
@@ -36,6 +37,7 @@ __all__ = [
 LONG_WAIT = 5.0  # without room, or at the prefetch: then the log says so
 LEFT_TO_TAKE_LOOK = 0.1  # what comes back from a consumer, or from a delay, ends no wait
 DEAD_LETTER_LOOK = 0.25  # for what nobody may be given any more, by whoever waits until a queue is empty
+DEAD_LETTERS_TOLD = 1.0  # from a line of the log about the dead of a queue to the next one, however many die
 CREDIT_LOOK = 0.5  # a lease that ends and a purge give credit back, and tell nobody
 IMPORT_END = 10.0  # a fork waits for an import of another thread, unless that waits for what the fork has
 THREAD_END = 1.0  # a thread that was told to end is left alone after it: the interpreter may be ending, too

@@ -137,37 +137,58 @@ static PyObject *delivery_settle(PyObject *o, PyObject *unused) {
     return answer(self, status);
 }
 
-/* move(to, content, head, pieces, why) -> True; False: another process has the entry. If `to` has no room or refuses
- * it, raises, and the entry stays LOCKED by this process. The queue is in use meanwhile: close() waits. */
-static PyObject *delivery_move(PyObject *o, PyObject *args) {
+/* An outgoing message of the delivery's own body, where it lies: it is read when the mover owns the entry. A damaged one
+ * goes among the dead without its body. */
+static void make_outgoing(const py_delivery *self, bool dead, struct iovec *body, shmq_outgoing *out) {
+    bool bare = dead && !shmq_delivery_intact(self->q, &self->d);
+    *body = (struct iovec){.iov_base = (void *)self->d.bytes, .iov_len = bare ? 0 : self->d.body_len};
+    out->content = self->d.content;
+    out->priority = self->d.priority;
+    out->pieces = body;
+    out->piece_count = 1;
+    out->body_len = body->iov_len;
+    if (!dead) {
+        shmq_move_times(self->q, &self->d, out);
+    }
+}
+
+static shmq_status moved(py_delivery *self, py_queue *to, bool dead, shmq_outgoing *out) {
+    struct iovec body;
+    shmq_status status;
+    BEGIN_WAIT(self->queue)
+    make_outgoing(self, dead, &body, out);
+    status = shmq_move(self->q, &self->d, to->q, out);
+    END_WAIT(self->queue)
+    return status;
+}
+
+/* move(to, head, why) -> True; False: another process has the entry. If `to` has no room or refuses it, raises, and the
+ * entry stays LOCKED by this process. The queue is in use meanwhile: close() waits. */
+static PyObject *delivery_move(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
     py_delivery *self = (py_delivery *)o;
-    PyObject *target, *content, *headers, *pieces;
-    parcel p = {0};
-    unsigned int why;
-    if (!PyArg_ParseTuple(args, "O!OOOI", queue_type, &target, &content, &headers, &pieces, &why)) {
+    shmq_outgoing out = {0};
+    char *headers;
+    Py_ssize_t headers_len;
+    if (nargs != 3 || !PyObject_TypeCheck(args[0], queue_type)) {
+        PyErr_SetString(PyExc_TypeError, "move(Queue, head, why)");
         return NULL;
     }
-    py_queue *to = (py_queue *)target;
-    if (!queue_ready(to) || !parcel_encoded(&p, content, headers, pieces)) {
-        parcel_clear(&p);
+    py_queue *to = (py_queue *)args[0];
+    unsigned long why = PyLong_AsUnsignedLong(args[2]);
+    if (PyErr_Occurred() || PyBytes_AsStringAndSize(args[1], &headers, &headers_len) < 0 || !queue_ready(to)) {
         return NULL;
     }
-    p.out.priority = self->d.priority;
+    out.headers = (const unsigned char *)headers;
+    out.headers_len = (uint32_t)headers_len;
     shmq_status status = usable(self);
-    if (status == SHMQ_OK && why == MOVED) {
-        shmq_move_times(self->q, &self->d, &p.out);
-    }
     while (status == SHMQ_OK) {
-        BEGIN_WAIT(self->queue)
-        status = shmq_move(self->q, &self->d, to->q, &p.out);
-        END_WAIT(self->queue)
+        status = moved(self, to, why != MOVED, &out);
         if (status != SHMQ_INTERRUPTED || PyErr_CheckSignals() < 0) {
             break;
         }
         status = usable(self);
     }
-    shmq_unprepare(to->q, &p.out);
-    parcel_clear(&p);
+    shmq_unprepare(to->q, &out);
     if (PyErr_Occurred()) {
         return NULL;
     }
@@ -396,7 +417,8 @@ static PyGetSetDef delivery_answers[] = {
 
 static PyMethodDef delivery_methods[] = {
     {"settle", delivery_settle, METH_NOARGS, "Settled for good. False: not ours any more."},
-    {"move", delivery_move, METH_VARARGS, "move(to, content, head, pieces, why) It is there now, not here."},
+    {"move", (PyCFunction)(void (*)(void))delivery_move, METH_FASTCALL,
+     "move(to, head, why) It is there now, not here."},
     {"expire", delivery_expire, METH_NOARGS, "Settled, for its time is over."},
     {"touch", delivery_touch, METH_NOARGS, "Its lease begins anew."},
     {"release", delivery_release, METH_VARARGS, "release(attempt, delay in ns) Back in its place."},

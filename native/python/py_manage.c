@@ -287,6 +287,13 @@ static PyObject *queue_steal_left(PyObject *o, PyObject *unused) {
     return delivery_new(self, &d);
 }
 
+/* _settings_version() -> another number after each change of the settings */
+static PyObject *queue_settings_version(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    (void)unused;
+    return queue_ready(self) ? PyLong_FromUnsignedLongLong(shmq_queue_settings_version(self->q)) : NULL;
+}
+
 /* _alert_flow() -> "began", "recovered" or "both" if this process is to log that now; else None */
 static PyObject *queue_alert_flow(PyObject *o, PyObject *unused) {
     static const char *const states[] = {NULL, "began", "recovered", "both"};
@@ -332,6 +339,7 @@ PyMethodDef queue_manage_methods[] = {
      "When the first message on disk was put, in ns; 0: none is."},
     {"_counters", queue_counters, METH_NOARGS, NULL},
     {"_settings", queue_settings, METH_NOARGS, NULL},
+    {"_settings_version", queue_settings_version, METH_NOARGS, "Another number after each change of the settings."},
     {"_alter", queue_alter, METH_O, NULL},
     {"_waiters", queue_waiters, METH_NOARGS, NULL},
     {"_takers", queue_takers, METH_NOARGS, NULL},

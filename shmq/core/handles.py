@@ -48,6 +48,7 @@ __all__ = [
     "put_column",
     "put_encoded",
     "settings_of",
+    "settings_version",
     "shut_down",
     "steal",
     "steal_expired",
@@ -85,6 +86,7 @@ purge_at: Final = QueueHandle._purge_at
 put_column: Final = QueueHandle._put_column
 put_encoded: Final = QueueHandle._put_encoded
 settings_of: Final = QueueHandle._settings
+settings_version: Final = QueueHandle._settings_version
 shut_down: Final = QueueHandle._shut_down
 steal: Final = QueueHandle._steal
 flows: Final = QueueHandle._flows

@@ -166,15 +166,14 @@ def test_a_message_that_a_handler_rejects_is_told_once_with_its_error(
 def test_what_dies_by_a_consumer_is_told_once_with_its_error(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    jobs = broker.queue("jobs", max_deliveries=2)
-    jobs.put_many("ab")
-    first, second = jobs.receive_many(2, timeout=0)
-    first.reject(ValueError("no such order"))
-    second.retry("no carrier")
-    jobs.receive(timeout=0).retry("no carrier again")
+    jobs, others = broker.queue("jobs"), broker.queue("others", max_deliveries=1)
+    jobs.put("a")
+    others.put("b")
+    jobs.receive(timeout=0).reject(ValueError("no such order"))
+    others.receive(timeout=0).retry("no carrier again")
     assert said(caplog, "shmq.broker") == [
         "message 1 of queue 'jobs' is dead (rejected: ValueError: no such order); it went to queue 'jobs.dead'",
-        "message 2 of queue 'jobs' is dead (max_deliveries: no carrier again); it went to queue 'jobs.dead'",
+        "message 2 of queue 'others' is dead (max_deliveries: no carrier again); it went to queue 'others.dead'",
     ]
     record = caplog.records[0]
     assert (record.queue, record.message_id, record.reason) == ("jobs", 1, "rejected")  # type: ignore[attr-defined]

@@ -52,6 +52,8 @@ typedef struct shmq_settings_facts {
 
 /* SHMQ_CORRUPT: what was written down at the declaration does not fit any more. */
 shmq_status shmq_queue_settings(const shmq_queue *q, shmq_settings_facts *facts);
+/* Another number after each change of the settings. A reader that asks for it before it reads them misses none. */
+uint64_t shmq_queue_settings_version(const shmq_queue *q);
 
 /* Sums of the counters of all processes. */
 typedef struct shmq_totals {

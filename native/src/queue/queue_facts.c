@@ -30,6 +30,10 @@ shmq_status shmq_queue_settings(const shmq_queue *q, shmq_settings_facts *facts)
     return SHMQ_OK;
 }
 
+uint64_t shmq_queue_settings_version(const shmq_queue *q) {
+    return shmq_load_acquire(&q->page->settings.seal); /* SYNC settings.seal */
+}
+
 void shmq_queue_totals(const shmq_queue *q, shmq_totals *totals) {
     uint32_t high = shmq_process_high(q->m);
     memset(totals, 0, sizeof *totals);

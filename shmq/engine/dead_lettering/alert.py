@@ -36,8 +36,9 @@ def tell_alerts(membership: Membership) -> None:
     """Looks for what is to be told, and tells what no other process has, if anybody here listens.
 
     Counts messages once a second, whoever looks. What cannot be looked at just now (a queue is being deleted) is left
-    to the next look.
+    to the next look. Those who look tell as well how many messages more have died.
     """
+    membership.deaths.tell_rest()
     if _begins():
         try:
             for name, index, incarnation in alert_queues(membership.live()):

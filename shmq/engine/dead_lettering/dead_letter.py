@@ -13,16 +13,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast, get_args
 
 from shmq.core import clock
-from shmq.core.handles import directory_entry, settings_of, steal
+from shmq.core.handles import directory_entry, settings_of, settings_version, steal
 from shmq.core.queue import DEAD, EXPIRED, NAME_MAX, SETTINGS, Delivery
-from shmq.death import Death, DeathReason
+from shmq.death import DeathReason
 from shmq.engine.handle.declaration import declared
-from shmq.engine.handle.open_queue import OpenQueue, membership_of, open_queue, pool_of
+from shmq.engine.handle.open_queue import (
+    OpenQueue,
+    dead_letters_of,
+    membership_of,
+    open_queue,
+    pool_of,
+    set_dead_letters,
+)
 from shmq.engine.handle.taking_pool import FailureReason
 from shmq.engine.membership.death_record import endings
-from shmq.error_text import last_line, text_of
-from shmq.errors import DecodeError, Full, OutOfSpace, ShmqError, ShutDown
-from shmq.headers import decode_headers, encode_headers
+from shmq.error_text import text_of
+from shmq.errors import DecodeError, Full, NotFound, OutOfSpace, ShmqError, ShutDown
+from shmq.headers import with_death
 from shmq.options import QueueSettings
 
 if TYPE_CHECKING:
@@ -54,7 +61,11 @@ class DeadLetter:
 
     queue: OpenQueue
     delivery: Delivery
-    death: Death
+    reason: DeathReason
+    error: str | None
+    at: float  # POSIX seconds
+    pids: tuple[int, ...]
+    signal: int | None
 
 
 def default_name(name: str) -> str:
@@ -78,17 +89,23 @@ def is_named(queue: OpenQueue) -> bool:
 
 def is_for_the_dead(queue: OpenQueue) -> bool:
     """Made for the dead of another queue: from here nothing dies further."""
+    if not queue.name.endswith(SUFFIX):
+        return False
     settings = settings_of(queue)
-    return (
-        queue.name.endswith(SUFFIX)
-        and not settings["given"] & _NAMED
-        and settings["max_deliveries"] == 0
-        and settings["max_deaths"] == 0
-    )
+    return not settings["given"] & _NAMED and settings["max_deliveries"] == 0 and settings["max_deaths"] == 0
 
 
 def _dead_letter_queue(queue: OpenQueue) -> OpenQueue:
     """Made when it is needed, by whatever handle: also by one on a broker that is closed."""
+    version = settings_version(queue)
+    known = dead_letters_of(queue)
+    if known is None or known[0] != version:
+        known = (version, _declared(queue))
+        set_dead_letters(queue, known)
+    return known[1]
+
+
+def _declared(queue: OpenQueue) -> OpenQueue:
     name, membership = dead_letter_name(queue), membership_of(queue)
 
     def opened(index: int, incarnation: int) -> OpenQueue:
@@ -113,28 +130,20 @@ def _reason_text(error: BaseException | str | None) -> str | None:
     return error if error is None or isinstance(error, str) else text_of(error)
 
 
-def _death_of(queue: OpenQueue, delivery: Delivery, reason: DeathReason, error: BaseException | str | None) -> Death:
-    pids, number = endings(membership_of(queue).live(), delivery.message_id)
-    return Death(queue=queue.name, reason=reason, error=_reason_text(error), at=clock.wall(), pids=pids, signal=number)
-
-
 def _try_move(letter: DeadLetter) -> bool:
     """Moves it. False: not ours any more. Raises Full, OutOfSpace, and it stays locked by this process."""
-    delivery = letter.delivery
-    target = _dead_letter_queue(letter.queue)
+    queue, delivery = letter.queue, letter.delivery
+    death = (queue.name, letter.reason, letter.error, letter.at, letter.pids, letter.signal)
     try:
-        block = decode_headers(delivery.head())
-        head = encode_headers(block.user, content_type=block.content_type, group=block.group, death=letter.death)
+        head = with_death(delivery.head(), *death)
     except (DecodeError, ValueError, TypeError):
-        head = encode_headers(None, death=letter.death)  # damaged headers must not keep it out of the dead letters
-    view = delivery.view()
-    body = memoryview(view) if view is not None else delivery.body()
-    if body is False:
-        if not delivery.ours():
-            return False  # deleted with its queue: what was read is another message's
-        body = b""  # damaged: the report says so, and its headers remain
-    why = EXPIRED if letter.death.reason == "expired" else DEAD
-    return delivery.move(target, delivery.content, head, (body,), why)
+        head = with_death(b"", *death)  # damaged headers must not keep it out of the dead letters
+    why = EXPIRED if letter.reason == "expired" else DEAD
+    try:
+        return delivery.move(_dead_letter_queue(queue), head, why)
+    except NotFound:  # deleted since it was found
+        set_dead_letters(queue, None)
+        return delivery.move(_dead_letter_queue(queue), head, why)
 
 
 def move_to_dead_letters(
@@ -154,37 +163,36 @@ def move_to_dead_letters(
     if not delivery.lock():
         return False
     membership = membership_of(queue)
-    letter = DeadLetter(queue, delivery, _death_of(queue, delivery, reason, error))
+    pids, signal = endings(membership.live(), delivery.message_id) if delivery.deaths else ((), None)
+    letter = DeadLetter(queue, delivery, reason, _reason_text(error), clock.wall(), pids, signal)
     pool, failure = pool_of(queue) if reason in _FAILURES else None, cast("FailureReason", reason)
     if pool is not None:
         pool.dies(delivery, failure)
     try:
         retry_dead_letters(membership)
-        if delivery.size >= _least_waiting(membership, queue.name):  # for which there is just no room
-            _say(letter, f", and waits behind others for room in queue {dead_letter_name(queue)!r}", logging.DEBUG)
+        if membership.dead_letters and delivery.size >= _least_waiting(membership, queue.name):
+            text = "message %d of queue %r is dead (%s), and waits behind others for room in queue %r"
+            _LOG.debug(text, delivery.message_id, queue.name, reason, dead_letter_name(queue))
             dead, told = _keep(letter), True
         else:
             dead, told = _try_move(letter), reason not in _FAILURES or pool is not None
     except (Full, OutOfSpace, ShutDown) as full:
-        _say(letter, f", but it cannot go among the dead: {full}; it is tried again")
+        _tell(letter, full)
         dead, told = _keep(letter), True
     except BaseException:
         delivery.release(True)
         raise
     if dead and not told:
-        _say(letter, f"; it went to queue {dead_letter_name(queue)!r}")
+        _tell(letter)
     if dead and pool is not None:
-        pool.died(delivery, failure, letter.death.error)
+        pool.died(delivery, failure, letter.error)
     return dead
 
 
-def _say(letter: DeadLetter, fate: str, level: int = logging.WARNING) -> None:
-    queue, death, message_id = letter.queue, letter.death, letter.delivery.message_id
-    why = f": {last_line(death.error)}" if death.error else ""
-    extra = {"queue": queue.name, "message_id": message_id, "reason": death.reason, "error": death.error}
-    _LOG.log(
-        level, "message %d of queue %r is dead (%s%s)%s", message_id, queue.name, death.reason, why, fate, extra=extra
-    )
+def _tell(letter: DeadLetter, full: Exception | None = None) -> None:
+    queue, message_id, known = letter.queue, letter.delivery.message_id, dead_letters_of(letter.queue)
+    target = known[1].name if known is not None else dead_letter_name(queue)
+    membership_of(queue).deaths.tell(queue.name, message_id, letter.reason, letter.error, target, full)
 
 
 def _keep(letter: DeadLetter) -> bool:
@@ -240,7 +248,7 @@ def give_back_undeleted(queue: OpenQueue) -> None:
     membership = membership_of(queue)
     with membership.lock:
         for letter in list(membership.dead_letters.get(queue.name, ())):
-            if letter.death.reason == "queue_deleted":
+            if letter.reason == "queue_deleted":
                 letter.delivery.release(False)
                 membership.let_go(queue.name, letter)
 

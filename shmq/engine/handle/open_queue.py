@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from shmq.codec import AnyCodec
     from shmq.engine.handle.taking_pool import TakingPool
 
-__all__ = ["OpenQueue", "codec_of", "membership_of", "open_queue", "pool_of", "same_queue", "set_pool"]
+__all__ = [
+    "OpenQueue",
+    "codec_of",
+    "dead_letters_of",
+    "membership_of",
+    "open_queue",
+    "pool_of",
+    "same_queue",
+    "set_dead_letters",
+    "set_pool",
+]
 
 
 def _kind_of(codec: AnyCodec) -> int:
@@ -35,6 +45,7 @@ class OpenQueue(QueueHandle):
     _name: str
     _codec: AnyCodec
     _pool: TakingPool | None = None  # that takes by this handle
+    _dead_letters: tuple[int, OpenQueue] | None = None  # the queue for its dead, while the settings have this version
 
     @classmethod
     def _opened(cls, membership: Membership, name: str, codec: AnyCodec, index: int, incarnation: int) -> Self:
@@ -75,6 +86,14 @@ def same_queue(queue: OpenQueue) -> OpenQueue:
 membership_of: Final[Callable[[OpenQueue], Membership]] = attrgetter("_membership")
 codec_of: Final[Callable[[OpenQueue], AnyCodec]] = attrgetter("_codec")
 pool_of: Final[Callable[[OpenQueue], TakingPool | None]] = attrgetter("_pool")
+
+
+dead_letters_of: Final[Callable[[OpenQueue], tuple[int, OpenQueue] | None]] = attrgetter("_dead_letters")
+
+
+def set_dead_letters(queue: OpenQueue, found: tuple[int, OpenQueue] | None) -> None:
+    """The queue for its dead, and the version of the settings that name it; None: it is not known any more."""
+    queue._dead_letters = found
 
 
 def set_pool(queue: OpenQueue, pool: TakingPool | None) -> None:

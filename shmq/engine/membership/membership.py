@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from shmq.core.segment import DISK_NONE, SHM_DIRECTORY, Member
 from shmq.engine.directory.disk import disk_of, remove_private_disk
+from shmq.engine.membership.death_log import DeathLog
 from shmq.errors import BrokerError, Closed
 from shmq.names import broker_url
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shmq.core.queue import Delivery
-    from shmq.death import Death
     from shmq.options.encryption_key import EncryptionKey
 
 __all__ = ["Closable", "Membership", "Sleeper", "WaitingDeadLetter", "close_all"]
@@ -50,7 +50,10 @@ class WaitingDeadLetter(Protocol):
     """A dead message that found no room among the dead."""
 
     delivery: Delivery
-    death: Death
+
+    @property
+    def reason(self) -> str:
+        """As in Death."""
 
 
 class Membership:
@@ -79,6 +82,7 @@ class Membership:
         self.memory = header["memory"]
         self.consumers: dict[tuple[int, int], Closable] = {}  # the implicit ones of Queue.receive
         self.dead_letters: dict[str, deque[WaitingDeadLetter]] = {}  # by the names of their queues, in order
+        self.deaths = DeathLog()
         self.excess: str | None = None  # of max_memory over memory, as this process has told it
         self.readiness: weakref.WeakSet[Sleeper] = weakref.WeakSet()
         self.lock = threading.RLock()
@@ -157,6 +161,7 @@ class Membership:
             for one in readiness:
                 one.stop()
             self.member.close()  # wakes who sleeps
+            self.deaths.tell_rest(now=True)
             for one in readiness:
                 one.join()
             if self.path is None:
@@ -261,4 +266,5 @@ def _after_fork() -> None:
         membership.lock = threading.RLock()
         membership.consumers.clear()  # the parent's
         membership.forget_dead_letters()
+        membership.deaths.forget()
         membership.readiness.clear()

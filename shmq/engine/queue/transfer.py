@@ -49,13 +49,10 @@ def _give_back(delivery: Delivery) -> None:
 
 def _move(delivery: Delivery, to: OpenQueue) -> bool:
     """False: it expired, is damaged, or was taken away; it is left to its queue."""
-    view = delivery.view()
-    body = memoryview(view) if view is not None else delivery.body()
-    if body is False or _is_over(delivery.expires_ns) or (view is not None and not delivery.intact()):
+    if _is_over(delivery.expires_ns) or not delivery.intact():
         _give_back(delivery)
         return False
-    head = _head_without_death(decode_headers(delivery.head()))
-    return delivery.move(to, delivery.content, head, (body,), MOVED)
+    return delivery.move(to, _head_without_death(decode_headers(delivery.head())), MOVED)
 
 
 def _move_from(source: OpenQueue, position: int, to: OpenQueue) -> bool:
