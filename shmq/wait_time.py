@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 # Of the engine.
-LONG_WAIT = 5.0  # without room, or at the prefetch: then the log says so
+LONG_WAIT = 5.0  # without room, at the prefetch, for the lock of a directory: then the log says so
 LEFT_TO_TAKE_LOOK = 0.1  # what comes back from a consumer, or from a delay, ends no wait
 DEAD_LETTER_LOOK = 0.25  # for what nobody may be given any more, by whoever waits until a queue is empty
 DEAD_LETTERS_TOLD = 1.0  # from a line of the log about the dead of a queue to the next one, however many die

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Generator
+from functools import lru_cache
 from typing import Any, Final
 
 __all__ = ["check_handler", "check_runs", "unfinished"]
@@ -16,14 +17,17 @@ _KINDS: Final = (
     ("a generator function", inspect.isgeneratorfunction, "give a function without yield"),
 )
 _RUN: Final = "the function has to run it, such as by asyncio.run()"
+_GO_THROUGH: Final = "the function has to go through it, such as by list()"
+_WAIT: Final = "the function has to wait for it, such as by .result()"
+_GET: Final = "the function has to wait for it, such as by .get()"
 _UNFINISHED: Final[tuple[tuple[Any, str, str], ...]] = (
     (Coroutine, "a coroutine", _RUN),
     (Awaitable, "an awaitable", _RUN),
     (AsyncIterator, "an asynchronous generator", _RUN),
-    (Generator, "a generator", "the function has to go through it, such as by list()"),
-    ((map, filter, itertools.starmap), "an iterator", "the function has to go through it, such as by list()"),
+    (Generator, "a generator", _GO_THROUGH),
+    ((map, filter, zip, enumerate), "an iterator", _GO_THROUGH),
 )
-_ANY: Final = (Awaitable, AsyncIterator, Generator, map, filter, itertools.starmap)
+_POOLED: Final = ("ApplyResult", "IMapIterator")  # of multiprocessing.pool, which is not imported for this
 
 
 def check_runs(name: str, call: Callable[..., Any]) -> None:
@@ -50,12 +54,39 @@ def check_handler(handler: Callable[..., Any]) -> None:
         ) from None
 
 
+@lru_cache(maxsize=256)
+def _unfinished_kind(kind: type) -> tuple[str, str] | None:
+    """Of things that stand for work which is not done, or may fail yet: what they are, and the remedy."""
+    for unfinished_kind, what, remedy in _UNFINISHED:
+        if issubclass(kind, unfinished_kind):
+            return what, remedy
+    if kind.__module__ == "itertools":
+        return "an iterator", _GO_THROUGH
+    if hasattr(kind, "add_done_callback"):  # of concurrent.futures, and of those that look like it
+        return "a future", _WAIT
+    if any(base.__module__ == "multiprocessing.pool" and base.__name__ in _POOLED for base in kind.__mro__):
+        return "a result of a multiprocessing.Pool", _GET
+    return None
+
+
 def unfinished(result: object, name: str, call: Callable[..., Any]) -> str | None:
-    """Of a result that stands for work which is not done: the text of an error. A coroutine is closed."""
-    if not isinstance(result, _ANY):
+    """Of a result that stands for work which is not done, or holds such a thing in a list, tuple, set, deque or dict:
+    the text of an error. Coroutines are closed; what lies deeper is not looked for."""
+    if isinstance(result, dict):
+        parts: Collection[object] = result.values()
+    elif isinstance(result, list | tuple | set | frozenset | deque):
+        parts = result
+    else:
+        parts = ()
+    kinds = [type(result), *set(map(type, parts))]  # a long list has few
+    found = next((kind for kind in kinds if _unfinished_kind(kind) is not None), None)
+    if found is None:
         return None
-    what, remedy = next((what, remedy) for kind, what, remedy in _UNFINISHED if isinstance(result, kind))
-    if isinstance(result, Coroutine | Generator):
-        result.close()  # else Python says that it was never awaited
+    for part in (result, *parts):
+        if isinstance(part, Coroutine | Generator):
+            part.close()  # else Python says that it was never awaited
+    what, remedy = _unfinished_kind(found) or ("", "")
+    if found is not kinds[0]:
+        what = f"a {type(result).__qualname__} with {what}"
     text = getattr(call, "__qualname__", None) or repr(call)
-    return f"{name} {text}() returned {what}, of type {type(result).__qualname__}: its work is not done; {remedy}"
+    return f"{name} {text}() returned {what}, of type {found.__qualname__}: its work is not done; {remedy}"

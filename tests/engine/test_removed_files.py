@@ -57,13 +57,26 @@ NEWCOMERS = {
     "ls": command("ls"),
     "put": command("put", "q", "new"),
 }
-FILES = {"segment": ["segment"], "lock": ["lock"], "both": ["segment", "lock"], "disk": ["disk"]}
+FILES = {
+    "segment": ["segment"],
+    "lock": ["lock"],
+    "both": ["segment", "lock"],
+    "disk": ["disk"],
+    "segment emptied": ["segment"],
+    "lock emptied": ["lock"],
+    "both emptied": ["segment", "lock"],
+    "segment cut off": ["segment"],
+}
 
 
 def remove(path: Path, what: str) -> None:
     for name in FILES[what]:
         if name == "disk":
             (path / "disk").rename(path.parent / "away")
+        elif what.endswith("emptied"):
+            os.truncate(path / name, 0)
+        elif what.endswith("cut off"):
+            os.truncate(path / name, 100)
         else:
             (path / name).unlink()
 
@@ -89,7 +102,7 @@ def test_a_broker_in_use_stays_one_broker_whatever_file_is_removed(broker_dir: P
     assert not broker_dir.exists()
 
 
-@pytest.mark.parametrize("what", ["segment", "lock"])
+@pytest.mark.parametrize("what", ["segment", "lock", "segment emptied", "lock emptied", "segment cut off"])
 def test_messages_of_one_that_nobody_uses_survive_the_removal_of_one_file(
     broker_dir: Path, caplog: pytest.LogCaptureFixture, what: str
 ) -> None:
@@ -100,7 +113,29 @@ def test_messages_of_one_that_nobody_uses_survive_the_removal_of_one_file(
         pass
     with caplog.at_level(logging.WARNING, "shmq.broker"), shmq.open(broker_dir) as broker:
         assert broker.queue("q").get(timeout=0) == "old"
-        assert ("was removed or replaced" in caplog.text) == (what == "segment")
+        assert ("was removed, replaced or cut off" in caplog.text) == what.startswith("segment")
+        assert (broker_dir / "segment").read_text() == (broker_dir / "lock").read_text()
+        broker.delete()
+
+
+def test_one_that_nobody_uses_and_whose_two_files_were_emptied_says_what_helps(broker_dir: Path) -> None:
+    shmq.open(broker_dir, memory=MEMORY).close()
+    remove(broker_dir, "both emptied")
+    with pytest.raises(shmq.CorruptionError, match=r"0 bytes.*remove the file: the next open"):
+        shmq.open(broker_dir)
+    (broker_dir / "segment").unlink()
+    with shmq.open(broker_dir, memory=MEMORY) as broker:
+        broker.delete()
+
+
+def test_somebodys_own_file_in_place_of_the_record_stays(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory=MEMORY) as broker:
+        record = (broker_dir / "segment").read_text()
+        (broker_dir / "segment").write_text("mine")
+        with pytest.raises(shmq.CorruptionError, match="none of shmq's"):
+            shmq.open(broker_dir)
+        assert (broker_dir / "segment").read_text() == "mine"
+        (broker_dir / "segment").write_text(record)
         broker.delete()
 
 

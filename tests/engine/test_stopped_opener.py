@@ -58,10 +58,29 @@ def test_others_do_not_wait_for_an_opener_that_is_stopped(broker_dir: Path, stop
             broker.delete()
 
 
+WORKS = STOPS.replace("os.kill(os.getpid(), signal.SIGSTOP)", "say('holds the lock'); listen()")
+
+
+def test_an_opener_that_is_at_work_for_long_is_named_once_and_then_an_error(
+    broker_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("shmq.engine.directory.lock.LONG_WAIT", 0.2)
+    monkeypatch.setattr("shmq.engine.directory.lock.LOCK_HELD", 1.0)
+    with Child(WORKS, broker_dir, "write_record") as child:
+        assert child.line() == "holds the lock"
+        with pytest.raises(shmq.BrokerError, match=f"lock is held for 1 seconds by pid {child.pid}"):
+            shmq.open(broker_dir)
+        (record,) = caplog.records
+        assert (record.name, record.levelname) == ("shmq.broker", "WARNING")
+        assert f"by pid {child.pid}, which opens or deletes the broker" in record.getMessage()
+        child.tell("go on")
+        assert child.line() == "put"
+        shmq.open(broker_dir).delete(force=True)
+
+
 def test_an_opener_that_is_at_work_is_waited_for(broker_dir: Path) -> None:
     """It has been asked whether it is stopped, and is not."""
-    program = STOPS.replace("os.kill(os.getpid(), signal.SIGSTOP)", "say('holds the lock'); listen()")
-    with Child(program, broker_dir, "write_record") as child:
+    with Child(WORKS, broker_dir, "write_record") as child:
         assert child.line() == "holds the lock"
         opened: list[shmq.Broker] = []
         thread = threading.Thread(target=lambda: opened.append(shmq.open(broker_dir)))

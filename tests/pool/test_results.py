@@ -1,7 +1,11 @@
 """What a handler returns: whose it is, and whether it is a result at all."""
 
+import collections
+import concurrent.futures
 import functools
+import itertools
 import logging
+import multiprocessing.pool
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -43,6 +47,11 @@ def decorated(call: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+class Pooled(multiprocessing.pool.ApplyResult[Any]):
+    def __init__(self) -> None:
+        pass  # without a pool
+
+
 class Waits:
     def __await__(self) -> Iterator[None]:
         yield
@@ -59,6 +68,14 @@ class Waits:
         (lambda m: stream(m), "returned an asynchronous generator"),
         (lambda m: Waits(), "returned an awaitable, of type Waits"),
         (lambda m: map(done.append, [m.body]), "returned an iterator, of type map"),
+        (lambda m: itertools.takewhile(done.append, [m.body]), "returned an iterator, of type takewhile"),
+        (lambda m: concurrent.futures.Future(), "returned a future, of type Future"),
+        (lambda m: Pooled(), "returned a result of a multiprocessing.Pool, of type Pooled"),
+        (lambda m: [fetch(m), fetch(m)], "returned a list with a coroutine, of type coroutine"),
+        (lambda m: ("status", fetch(m)), "returned a tuple with a coroutine"),
+        (lambda m: {"work": items(m)}, "returned a dict with a generator"),
+        (lambda m: {concurrent.futures.Future()}, "returned a set with a future"),
+        (lambda m: collections.deque([Waits()]), "returned a deque with an awaitable"),
     ],
 )
 def test_work_that_was_not_done_is_a_failed_attempt(
@@ -80,7 +97,7 @@ def test_work_that_was_not_done_is_a_failed_attempt(
     assert done == []
 
 
-@pytest.mark.parametrize("result", [[1], "text", b"", 0, None, {"a": 1}, True])
+@pytest.mark.parametrize("result", [[1], "text", b"", 0, None, {"a": 1}, True, [[]], {"a": [None]}])
 def test_plain_results_are_results(broker: shmq.Broker, result: Any) -> None:
     jobs, results = broker.queue("jobs"), broker.queue("results")
     jobs.put("a")

@@ -213,6 +213,13 @@ def test_an_initializer_that_fails_is_told_and_tried_again_for_the_next_task(mak
     assert ids(job, 1) == [0, 2, 4]
 
 
+def test_an_initializer_whose_work_has_not_begun_has_failed(make: Make) -> None:
+    with pytest.raises(
+        ShmqError, match=r"no process of the pool can start: .*initializer later\(\) returned a coroutine"
+    ):
+        ids(make("doubled", "later"))
+
+
 def test_a_batch_that_does_not_fit_is_refused_with_what_helps(make: Make) -> None:
     from shmq.spark.warm.task import through_pool
 

@@ -55,6 +55,10 @@ def die(batch: Any) -> NoReturn:
     raise AssertionError
 
 
+async def later(folder: Path) -> None:
+    """Work that nobody awaits."""
+
+
 def leave(folder: Path) -> None:
     """A model that cannot be loaded until somebody has mended it."""
     if not (folder / "mended").exists():

@@ -24,9 +24,17 @@ from shmq.engine.directory.ownership import (
     not_permitted,
     open_directory,
 )
-from shmq.engine.directory.record import LOCK_NAME, RECORD_NAME, SegmentRecord, read_record, write_copy, write_record
+from shmq.engine.directory.record import (
+    LOCK_NAME,
+    RECORD_NAME,
+    SegmentRecord,
+    has_begun_record,
+    read_record,
+    write_copy,
+    write_record,
+)
 from shmq.engine.directory.unrecorded import record_of, unrecorded
-from shmq.errors import BrokerError, BrokerNotFound, OptionsMismatch, ShmqError
+from shmq.errors import BrokerError, BrokerNotFound, CorruptionError, OptionsMismatch, ShmqError
 from shmq.options.broker import PATIENCE, BrokerSettings
 from shmq.options.value import size_as_text
 
@@ -211,7 +219,13 @@ class BrokerDirectory:
             os.close(dir_fd)
 
     def _open_locked(self, held: HeldLock, create: bool, asked: BrokerSettings, made: bool) -> Member:
-        record = read_record(self.path, held.dir_fd)
+        try:
+            record = read_record(self.path, held.dir_fd)
+        except CorruptionError:
+            found = self._join_unrecorded(held, None, asked) if has_begun_record(self.path, held.dir_fd) else None
+            if found is None:
+                raise
+            return found
         if record is None:
             return self._join_unrecorded(held, None, asked) or self._open_first(held, create, asked, made)
         self._compare(record, asked)
@@ -268,7 +282,9 @@ class BrokerDirectory:
                 write_record(self.path, held.dir_fd, record, mode=mode, group=group)
                 if record.name != self._new:
                     _LOG.warning(
-                        "broker %s: its file %r was removed or replaced, and is written anew", self.path, RECORD_NAME
+                        "broker %s: its file %r was removed, replaced or cut off, and is written anew",
+                        self.path,
+                        RECORD_NAME,
                     )
         except BaseException:
             member.close()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import os
 import stat
 import time
@@ -26,10 +27,11 @@ from shmq.engine.directory.ownership import file_mode, mode_of
 from shmq.engine.directory.record import LOCK_NAME, is_begun, read_record, remove_if_ours
 from shmq.errors import BrokerError, ShmqError
 from shmq.options.broker import PATIENCE
-from shmq.wait_time import LOCK_HELD, LOCK_LOOK
+from shmq.wait_time import LOCK_HELD, LOCK_LOOK, LONG_WAIT
 
 __all__ = ["LOCK_DRAFT", "LOCK_NAME", "HeldLock", "locked", "locked_anew", "open_lock"]
 
+_LOG: Final = logging.getLogger("shmq.broker")
 LOCK_DRAFT: Final = f"{LOCK_NAME}.new"
 _FLAGS: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -155,9 +157,9 @@ def _patience(path: str, dir_fd: int) -> float:
 
 
 def _wait(path: str, dir_fd: int, lock_fd: int) -> None:
-    """Until the lock is ours. Raises BrokerError naming the process that holds it: stopped, for longer than the
-    broker's patience; or at work, for longer than any work takes that is done here."""
-    patience, began, pause = _patience(path, dir_fd), clock.monotonic(), 0.001
+    """Until the lock is ours; a long wait is told once. Raises BrokerError naming the process that holds it: stopped,
+    for longer than the broker's patience; or at work, for longer than any work takes that is done here."""
+    patience, began, pause, told = _patience(path, dir_fd), clock.monotonic(), 0.001, False
     stopped_since: dict[int, float] = {}
     while not _is_taken(lock_fd):
         now = clock.monotonic()
@@ -167,9 +169,19 @@ def _wait(path: str, dir_fd: int, lock_fd: int) -> None:
         for pid, since in stopped_since.items():
             if now - since >= patience:
                 raise _held(path, f"by a stopped process, pid {pid}", f"let it go on (kill -CONT {pid}), or end it")
-        if now - began >= LOCK_HELD:
-            who = ", ".join(f"pid {pid}" for pid in pids) or "a process that cannot be seen from here"
-            raise _held(path, f"for {LOCK_HELD:.0f} seconds by {who}", "look what that process does, or end it")
+        if now - began >= (LOCK_HELD if told else LONG_WAIT):
+            by = f"by {', '.join(f'pid {pid}' for pid in pids) or 'a process that cannot be seen from here'}"
+            if told:
+                raise _held(path, f"for {LOCK_HELD:.0f} seconds {by}", "look what that process does, or end it")
+            _LOG.warning(
+                "broker %s: waiting for its lock, held for %.0f seconds %s, which opens or deletes the broker; "
+                "after %.0f seconds that is an error",
+                path,
+                now - began,
+                by,
+                LOCK_HELD,
+            )
+            told = True
         time.sleep(pause)
         pause = min(2 * pause, LOCK_LOOK)
 

@@ -27,6 +27,7 @@ __all__ = [
     "RECORD_DRAFT",
     "RECORD_NAME",
     "SegmentRecord",
+    "has_begun_record",
     "is_begun",
     "is_record",
     "read_copy",
@@ -110,6 +111,12 @@ def is_begun(raw: bytes) -> bool:
     return len(raw) <= _MAX_BYTES and (raw.startswith(_HEAD) or _HEAD.startswith(raw))
 
 
+def has_begun_record(path: str, dir_fd: int) -> bool:
+    """Whether the file in place of the record is one that shmq has written, damaged or not."""
+    raw = _read_bytes(path, dir_fd)
+    return raw is not None and is_begun(raw)
+
+
 def remove_if_ours(path: str, dir_fd: int, name: str, *, anyhow: bool = False) -> bool:
     """Removes a file of the broker's directory if shmq has written it. False: it is another's, and stays.
 
@@ -165,7 +172,7 @@ def _parse(content: dict[str, Any]) -> SegmentRecord:
 
 
 def read_record(path: str, dir_fd: int) -> SegmentRecord | None:
-    """The record in the directory, or its copy where it was removed; None if there is none.
+    """The record in the directory, or its copy where it was removed, emptied or cut off; None if there is none.
 
     Arguments:
         path: of the directory, for error texts.
@@ -174,7 +181,15 @@ def read_record(path: str, dir_fd: int) -> SegmentRecord | None:
     Raises CorruptionError for garbage, VersionMismatch for a record of another format.
     """
     raw = _read_bytes(path, dir_fd)
-    return read_copy(path, dir_fd) if raw is None else _read(path, raw)
+    if raw is None:
+        return read_copy(path, dir_fd)
+    try:
+        return _read(path, raw)
+    except CorruptionError:
+        copy = read_copy(path, dir_fd) if is_begun(raw) else None  # else the file is somebody's own
+        if copy is None:
+            raise
+        return copy
 
 
 def read_copy(path: str, dir_fd: int) -> SegmentRecord | None:
@@ -200,7 +215,7 @@ def is_record(path: str, dir_fd: int, *, anyhow: bool) -> bool:
         return draft is not None and is_begun(draft)
     if not anyhow:
         try:
-            _read(path, raw)
+            read_record(path, dir_fd)
         except (VersionMismatch, CorruptionError) as error:
             if isinstance(error, CorruptionError) or not raw.startswith(_HEAD):
                 remedy = "look whether it is shmq's; shmq destroy --force removes it"
@@ -280,7 +295,7 @@ def write_record(path: str, dir_fd: int, record: SegmentRecord, *, mode: int, gr
 
 
 def write_copy(path: str, dir_fd: int, lock_fd: int, record: SegmentRecord) -> bool:
-    """Makes the copy in the lock file say what the record says. False: the record itself is missing.
+    """Makes the copy in the lock file say what the record says. False: the record itself is missing, or damaged.
 
     Arguments:
         path: of the directory, for error texts.
@@ -292,4 +307,8 @@ def write_copy(path: str, dir_fd: int, lock_fd: int, record: SegmentRecord) -> b
     if os.fstat(lock_fd).st_nlink == 1 and os.pread(lock_fd, _MAX_BYTES + 1, 0) != text:
         os.pwrite(lock_fd, text, 0)
         os.ftruncate(lock_fd, len(text))
-    return _read_bytes(path, dir_fd) is not None
+    raw = _read_bytes(path, dir_fd)
+    try:
+        return raw is not None and _read(path, raw) is not None
+    except CorruptionError:
+        return False

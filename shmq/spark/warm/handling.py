@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from shmq.error_text import text_of
 from shmq.errors import MessageTooLarge
+from shmq.pool.signature import unfinished
 from shmq.spark.warm.arrow import batches_of, bytes_of
 from shmq.spark.warm.queues import ERROR, NUMBER, REPLIES, replies_named
 
@@ -30,8 +31,11 @@ def prepare(calls: bytes) -> None:
     """Run once in each worker: handler, initializer and its arguments are unpickled, the initializer is called."""
     global _handler
     handler, initializer, arguments = pickle.loads(calls)
-    if initializer is not None:
-        initializer(*arguments)
+    if (
+        initializer is not None
+        and (text := unfinished(initializer(*arguments), "initializer", initializer)) is not None
+    ):
+        raise TypeError(text)
     _handler = handler
 
 
