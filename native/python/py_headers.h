@@ -47,9 +47,12 @@ static inline bool is_text(const unsigned char *at, size_t bytes) {
     return true;
 }
 
+static inline bool name_is_reserved(const unsigned char *name, size_t length) {
+    return (length >= 5 && memcmp(name, "shmq-", 5) == 0) || (length >= 3 && memcmp(name, "JMS", 3) == 0);
+}
+
 static inline bool name_fits(const unsigned char *name, size_t length) {
-    return length > 0 && !(length >= 5 && memcmp(name, "shmq-", 5) == 0) &&
-           !(length >= 3 && memcmp(name, "JMS", 3) == 0) && is_text(name, length);
+    return length > 0 && !name_is_reserved(name, length) && is_text(name, length);
 }
 
 static inline bool is_content_type(const unsigned char *at, size_t length) {

@@ -2,7 +2,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "py_json.h"
 #include "py_queue.h"
+
+/* A body that is neither bytes nor text: as JSON. */
+static SHMQ_NOINLINE bool parcel_json(parcel *p, PyObject *body) {
+    column text = {0};
+    if (!json_written(&text, body)) {
+        columns_free(&text, 1);
+        return false;
+    }
+    p->text = text.at;
+    p->one = (struct iovec){.iov_base = text.at, .iov_len = text.used};
+    p->out.content = CONTENT_JSON;
+    p->out.pieces = &p->one;
+    p->out.piece_count = 1;
+    p->out.body_len = text.used;
+    return true;
+}
 
 bool parcel_simple(parcel *p, const py_queue *self, PyObject *body) {
     char *bytes;
@@ -25,7 +42,7 @@ bool parcel_simple(parcel *p, const py_queue *self, PyObject *body) {
         }
         p->out.content = CONTENT_TEXT;
     } else {
-        return false;
+        return self->codec_kind == CODEC_DEFAULT && parcel_json(p, body);
     }
     p->one.iov_base = bytes;
     p->one.iov_len = (size_t)size;
@@ -85,7 +102,7 @@ bool parcel_encoded(parcel *p, PyObject *content, PyObject *headers, PyObject *p
 }
 
 bool extras_parsed(PyObject *extras, put_extras *x) {
-    *x = (put_extras){.priority = DEFAULT_PRIORITY, .ttl_ns = SHMQ_NEVER, .immediate_ns = SHMQ_NEVER};
+    *x = NO_EXTRAS;
     if (extras == Py_None) {
         return true;
     }
@@ -125,6 +142,8 @@ void parcel_clear(parcel *p) {
         p->many = NULL;
         p->buffer_count = 0;
     }
+    free(p->text);
+    p->text = NULL;
     Py_CLEAR(p->held);
     Py_CLEAR(p->headers);
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "py_put_options.h"
 #include "py_queue.h"
 #include "shmq/flow.h"
 #include "shmq/immediate.h"
@@ -133,21 +134,6 @@ static PyObject *put_and_clear(py_queue *self, parcel *p, uint64_t until_ns) {
     return PyErr_Occurred() ? NULL : queue_raise(self, status);
 }
 
-/* Keyword arguments of a fast call: `timeout`, if given; *others: there are further ones. */
-static PyObject *only_timeout(PyObject *const *values, PyObject *names, bool *others) {
-    Py_ssize_t count = names != NULL ? PyTuple_Size(names) : 0;
-    PyObject *timeout = NULL;
-    *others = false;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, i), "timeout") == 0) {
-            timeout = values[i];
-        } else {
-            *others = true;
-        }
-    }
-    return timeout;
-}
-
 /* self.<method>(body, {keyword: value}) */
 static PyObject *call_slow(PyObject *o, const char *method, PyObject *body, PyObject *const *values, PyObject *names) {
     PyObject *options = PyDict_New();
@@ -165,25 +151,45 @@ static PyObject *call_slow(PyObject *o, const char *method, PyObject *body, PyOb
     return result;
 }
 
+/* Gives a parcel of a simple body its options; `o` has to outlive it. */
+static void parcel_opted(parcel *p, const put_options *o) {
+    p->extras = o->extras;
+    p->out.priority = o->extras.priority;
+    p->out.headers = o->block.at;
+    p->out.headers_len = (uint32_t)o->block.used;
+    parcel_timed(&p->out, &p->extras);
+}
+
 PyObject *queue_put(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
     py_queue *self = (py_queue *)o;
     parcel p = {0};
-    bool others;
+    put_options options = {0};
     uint64_t until = SHMQ_FOR_EVER;
     if (nargs != 1) {
         PyErr_Format(PyExc_TypeError, "put() takes one positional argument, the body (%zd given); options are keywords",
                      nargs);
         return NULL;
     }
-    PyObject *timeout = only_timeout(args + nargs, names, &others);
-    if (SHMQ_UNLIKELY(others) || !parcel_simple(&p, self, args[0])) {
-        return call_slow(o, "_put_slow", args[0], args + nargs, names);
-    }
-    if ((timeout != NULL && !parse_timeout(timeout, &until)) || !queue_begins(self)) {
+    bool plain =
+        (names == NULL || put_options_plain(&options, args + nargs, names)) && parcel_simple(&p, self, args[0]);
+    if (plain && ((options.timeout != NULL && !parse_timeout(options.timeout, &until)) || !queue_begins(self))) {
         parcel_clear(&p);
+        put_options_clear(&options);
         return NULL;
     }
-    return put_and_clear(self, &p, until);
+    if (SHMQ_LIKELY(plain && !options.others)) {
+        return put_and_clear(self, &p, until);
+    }
+    PyObject *id;
+    if (plain && put_options_fit(&options, self->q)) {
+        parcel_opted(&p, &options);
+        id = put_and_clear(self, &p, until);
+    } else {
+        parcel_clear(&p);
+        id = call_slow(o, "_put_slow", args[0], args + nargs, names);
+    }
+    put_options_clear(&options);
+    return id;
 }
 
 /* _put_encoded(content, head, pieces, timeout, extras): the slow path calls it with the encoded body. */
@@ -206,20 +212,33 @@ PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs
     return put_and_clear(self, &p, until);
 }
 
-/* What all bodies of a batch have in common: headers and extras, each None or not. */
+/* What all bodies of a batch have in common. */
 typedef struct batch {
-    PyObject *headers, *extras; /* of `options` */
+    put_options plain;
+    bool is_plain;
+    PyObject *const *values; /* of the call, with their `names` */
+    PyObject *names;
+    PyObject *headers, *extras; /* None or not, of `options`; once a body needs them */
     PyObject *options;          /* strong or NULL */
 } batch;
 
-/* One body of a batch: simple, or the answer of self._encode(body). */
-static bool batch_parcel(py_queue *self, parcel *p, PyObject *body, const batch *b) {
-    if (!extras_parsed(b->extras, &p->extras)) {
-        return false;
-    }
-    if (b->headers == Py_None && parcel_simple(p, self, body)) {
-        p->out.priority = p->extras.priority;
+/* The options as Python reads them. False with an exception set. */
+static bool batch_options(py_queue *self, batch *b, PyObject *bodies) {
+    if (!b->plain.others || b->options != NULL) {
         return true;
+    }
+    b->options = call_slow((PyObject *)self, "_batch_options", bodies, b->values, b->names);
+    return b->options != NULL && PyArg_ParseTuple(b->options, "OO", &b->headers, &b->extras);
+}
+
+/* One body of a batch: simple, or the answer of self._encode(body). */
+static bool batch_parcel(py_queue *self, parcel *p, PyObject *body, batch *b) {
+    if (b->is_plain && parcel_simple(p, self, body)) {
+        parcel_opted(p, &b->plain);
+        return true;
+    }
+    if (!batch_options(self, b, body) || !extras_parsed(b->extras, &p->extras)) {
+        return false;
     }
     PyObject *encoded = PyObject_CallMethod((PyObject *)self, "_encode", "OO", body, b->headers);
     if (encoded == NULL) {
@@ -229,6 +248,7 @@ static bool batch_parcel(py_queue *self, parcel *p, PyObject *body, const batch 
     bool ok = PyArg_ParseTuple(encoded, "OOO", &content, &full_headers, &pieces) &&
               parcel_encoded(p, content, full_headers, pieces);
     p->out.priority = p->extras.priority;
+    parcel_timed(&p->out, &p->extras);
     Py_DECREF(encoded);
     return ok;
 }
@@ -324,8 +344,7 @@ static bool is_one_body(PyObject *bodies) {
 }
 
 /* False: an exception is set. *total: how many were put, in both cases. */
-static bool put_iterator(py_queue *self, PyObject *iterator, const batch *b, uint64_t until_ns,
-                         unsigned long long *total) {
+static bool put_iterator(py_queue *self, PyObject *iterator, batch *b, uint64_t until_ns, unsigned long long *total) {
     parcel parcels[BATCH];
     shmq_outgoing out[BATCH];
     room_wait wait = {0};
@@ -343,7 +362,6 @@ static bool put_iterator(py_queue *self, PyObject *iterator, const batch *b, uin
             }
             parcels[count].out.enqueued_ns = now;
             bool ok = batch_parcel(self, &parcels[count], body, b);
-            parcel_timed(&parcels[count].out, &parcels[count].extras);
             parcels[count].out.more = true;
             count++;
             Py_DECREF(body);
@@ -380,9 +398,8 @@ static bool put_iterator(py_queue *self, PyObject *iterator, const batch *b, uin
 
 static bool put_many(py_queue *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names,
                      unsigned long long *total) {
-    bool others;
     uint64_t until = SHMQ_FOR_EVER;
-    batch b = {Py_None, Py_None, NULL};
+    batch b = {.values = args + nargs, .names = names, .headers = Py_None, .extras = Py_None};
     if (nargs != 1) {
         PyErr_Format(PyExc_TypeError, "put_many() takes one positional argument, the bodies (%zd given)", nargs);
         return false;
@@ -390,16 +407,11 @@ static bool put_many(py_queue *self, PyObject *const *args, Py_ssize_t nargs, Py
     if (is_one_body(args[0])) {
         return false;
     }
-    PyObject *timeout = only_timeout(args + nargs, names, &others);
-    if (others) {
-        b.options = call_slow((PyObject *)self, "_batch_options", args[0], args + nargs, names);
-        if (b.options == NULL || !PyArg_ParseTuple(b.options, "OO", &b.headers, &b.extras)) {
-            Py_XDECREF(b.options);
-            return false;
-        }
-    }
-    bool done = false;
-    if ((timeout == NULL || parse_timeout(timeout, &until)) && queue_begins(self)) {
+    b.is_plain = put_options_plain(&b.plain, b.values, names);
+    PyObject *timeout = b.plain.timeout;
+    bool done = false, begun = (timeout == NULL || parse_timeout(timeout, &until)) && queue_begins(self);
+    b.is_plain = b.is_plain && begun && put_options_fit(&b.plain, self->q);
+    if (begun && (b.is_plain || batch_options(self, &b, args[0]))) {
         PyObject *iterator = PyObject_GetIter(args[0]);
         if (iterator != NULL) {
             done = put_iterator(self, iterator, &b, until, total);
@@ -412,6 +424,7 @@ static bool put_many(py_queue *self, PyObject *const *args, Py_ssize_t nargs, Py
         }
     }
     Py_XDECREF(b.options);
+    put_options_clear(&b.plain);
     return done;
 }
 

@@ -11,7 +11,7 @@
 
 /* PICKLE, too, takes exact bytes and text as they are; Python does the rest of it. */
 enum codec_kind { CODEC_DEFAULT = 0, CODEC_BYTES = 1, CODEC_OTHER = 2, CODEC_PICKLE = 3 };
-enum content { CONTENT_BYTES = 0, CONTENT_TEXT = 1, CONTENT_END = 256 };
+enum content { CONTENT_BYTES = 0, CONTENT_TEXT = 1, CONTENT_JSON = 2, CONTENT_END = 256 };
 
 /* A part without the interpreter lock; close() of the broker waits for it. */
 #define BEGIN_WAIT(self)          \
@@ -78,6 +78,8 @@ typedef struct put_extras {
     uint32_t group_len;
 } put_extras;
 
+#define NO_EXTRAS ((put_extras){.priority = DEFAULT_PRIORITY, .ttl_ns = SHMQ_NEVER, .immediate_ns = SHMQ_NEVER})
+
 /* A message on its way in, with the Python objects into whose memory it points. */
 typedef struct parcel {
     shmq_outgoing out;
@@ -85,13 +87,14 @@ typedef struct parcel {
     struct iovec *many;
     Py_buffer *buffers;
     uint32_t buffer_count;
-    PyObject *held; /* strong: the body, or the tuple of pieces */
+    PyObject *held; /* strong: the body, or the tuple of pieces; NULL: the body is `text` */
+    unsigned char *text; /* of a body that was written as JSON, or NULL */
     PyObject *headers; /* strong or NULL */
     put_extras extras;
     bool immediate; /* for extras.immediate_ns */
 } parcel;
 
-/* Makes a parcel of exact bytes or str. False, without an exception: the body is something else. */
+/* Makes a parcel of exact bytes or str, or of what JSON has a form for. False, without an exception: the body is something else. */
 bool parcel_simple(parcel *p, const py_queue *self, PyObject *body);
 /* Makes a parcel of (content, head: bytes | None, pieces: tuple of buffers); false with an exception set. */
 bool parcel_encoded(parcel *p, PyObject *content, PyObject *headers, PyObject *pieces);

@@ -55,6 +55,9 @@ shmq_status shmq_queue_settings(const shmq_queue *q, shmq_settings_facts *facts)
 /* Another number after each change of the settings. A reader that asks for it before it reads them misses none. */
 uint64_t shmq_queue_settings_version(const shmq_queue *q);
 
+/* How long a message lives in this queue, in ns from its put; SHMQ_NEVER: for ever. */
+uint64_t shmq_queue_max_ttl(const shmq_queue *q);
+
 /* Sums of the counters of all processes. */
 typedef struct shmq_totals {
     uint64_t put, got, received, acked, redelivered, dead_lettered, died, expired, dropped;

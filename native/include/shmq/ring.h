@@ -40,6 +40,7 @@ typedef struct shmq_outgoing {
     shmq_status lacking; /* SHMQ_FULL_*: what a wait that was interrupted waits for; SHMQ_OK: it did not begin */
     bool
         beyond; /* max_memory: the mover can move nothing more to disk, so the producer puts this one whatever it weighs */
+    bool far; /* nothing more can go to disk, so the producer looks for a FREE slot in the whole ring */
     bool
         brief; /* its producer keeps others waiting: told that there is no room, it comes again for what a disk is asked for */
     bool more; /* others of its batch follow: they keep its place in the line of blocked producers */
@@ -290,7 +291,7 @@ bool shmq_choose(shmq_queue *q, shmq_subscription *by, shmq_delivery *d);
 shmq_why shmq_poison_of(const shmq_queue *q, const shmq_delivery *d);
 /* Would one more failure reach that limit? */
 bool shmq_is_last_attempt(const shmq_queue *q, const shmq_delivery *d);
-bool shmq_carry(shmq_ring *r, uint64_t t); /* true: something moved, try again; false: no room */
+bool shmq_carry(shmq_ring *r, uint64_t t, bool far); /* true: something moved, try again; false: no room */
 shmq_status shmq_mark_broken(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint32_t turn);
 void shmq_rewind(shmq_ring *r, uint64_t position); /* R2 to R4 */
 void shmq_rewind_all(shmq_ring *r); /* to the ring's beginning */

@@ -46,7 +46,7 @@ shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
     }
     *tail = shmq_front_tail(front);
     uint64_t word = shmq_load_seq(&shmq_slot_at(front, *tail)->word);
-    if (shmq_lap_ahead(word, shmq_turn(front, *tail)) < 0 && shmq_carry(front, *tail)) {
+    if (shmq_lap_ahead(word, shmq_turn(front, *tail)) < 0 && shmq_carry(front, *tail, false)) {
         *tail = shmq_front_tail(front);
     }
     for (; *count < most; (*count)++) {

@@ -200,7 +200,7 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
             SHMQ_TRY(shmq_mark_broken(r, slot, word, turn));
             continue;
         }
-        if (!shmq_claim_clear(r, slot, word, false) && !shmq_carry(r, t)) {
+        if (!shmq_claim_clear(r, slot, word, false) && !shmq_carry(r, t, o->far)) {
             return SHMQ_FULL_RING;
         }
     }

@@ -101,6 +101,14 @@ static void note_lock(const shmq_queue *q, shmq_outgoing *o, room_try *try, bool
 
 static bool is_disk_full(shmq_status moved) { return moved == SHMQ_FULL_DISK || moved == SHMQ_NO_SPACE; }
 
+/* The ring is full, and nothing of it can go to disk: what consumers hold, and what waits for its time, stays in its
+ * slots. Has the producer looked as far as there are slots? */
+static bool look_far(shmq_outgoing *o) {
+    bool looked = o->far;
+    o->far = true;
+    return looked;
+}
+
 /* Makes room by the disk: a queue that may flow, and has its ring full or as many bytes in memory as max_memory allows,
  * moves its newest entries to disk. SHMQ_INTERRUPTED: there is room; try again. SHMQ_FULL_DISK, SHMQ_NO_SPACE: messages
  * on disk have to go first. Where no more entries can go to disk, one message may exceed max_memory, and goes to disk
@@ -114,12 +122,12 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
     }
     if (!shmq_may_flow(q)) { /* with disk=0 everything stays in memory, and max_memory does not limit it */
         o->beyond = resident;
-        return resident ? SHMQ_INTERRUPTED : status;
+        return resident || !look_far(o) ? SHMQ_INTERRUPTED : status;
     }
     shmq_status moved = shmq_flow_make_room(q, resident ? NULL : shmq_level_for(q, o->priority));
     o->beyond =
         resident && (moved == SHMQ_EMPTY || (moved == SHMQ_IN_USE && (!waits || overflow != SHMQ_OVERFLOW_WAIT)));
-    if (moved == SHMQ_OK || o->beyond) {
+    if (moved == SHMQ_OK || o->beyond || (!resident && (moved == SHMQ_EMPTY || is_disk_full(moved)) && !look_far(o))) {
         return SHMQ_INTERRUPTED;
     }
     note_lock(q, o, try, moved == SHMQ_IN_USE);

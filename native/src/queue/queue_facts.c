@@ -34,6 +34,8 @@ uint64_t shmq_queue_settings_version(const shmq_queue *q) {
     return shmq_load_acquire(&q->page->settings.seal); /* SYNC settings.seal */
 }
 
+uint64_t shmq_queue_max_ttl(const shmq_queue *q) { return shmq_load_relaxed(&q->page->settings.max_ttl_ns); }
+
 void shmq_queue_totals(const shmq_queue *q, shmq_totals *totals) {
     uint32_t high = shmq_process_high(q->m);
     memset(totals, 0, sizeof *totals);

@@ -12,10 +12,11 @@ static bool can_step_over(uint64_t word, int32_t ahead) {
 }
 
 /* How many slots from t on the producer would have to pass to reach a FREE one; 0: none is in reach. The reach is half
- * of the ring, so that producers do not turn a ring full of unwanted entries lap after lap. In a queue with maxsize it
- * is the whole ring: the producer must find each slot that the count grants. */
-static uint64_t room(shmq_ring *r, uint64_t t) {
-    uint64_t reach = shmq_load_relaxed(&r->queue->page->maxsize) != 0 ? r->mask : shmq_slot_count(r) / 2;
+ * of the ring, so that what could go to disk goes there, and is not turned lap after lap. Where nothing can go (`far`) it
+ * is the whole ring, and in a queue with maxsize, too: the producer must find each slot that the count grants. */
+static uint64_t room(shmq_ring *r, uint64_t t, bool far) {
+    far = far || shmq_load_relaxed(&r->queue->page->maxsize) != 0;
+    uint64_t reach = far ? r->mask : shmq_slot_count(r) / 2;
     /* SYNC ring.free; seq: this is a blocked producer's last look, as in claim(). */
     uint64_t first = shmq_load_seq(&shmq_slot_at(r, t)->word);
     int32_t behind = shmq_lap_ahead(first, shmq_turn(r, t));
@@ -35,8 +36,8 @@ static uint64_t room(shmq_ring *r, uint64_t t) {
     return 0;
 }
 
-bool shmq_carry(shmq_ring *r, uint64_t t) {
-    uint64_t reach = room(r, t);
+bool shmq_carry(shmq_ring *r, uint64_t t, bool far) {
+    uint64_t reach = room(r, t, far);
     for (uint64_t k = 0; k < reach; k++) {
         uint64_t p = t + k;
         shmq_slot_shm *slot = shmq_slot_at(r, p);

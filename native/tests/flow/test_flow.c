@@ -252,7 +252,7 @@ static void a_flush_that_was_not_decided_counts_nothing(void) {
     CHECK(!shmq_flow_is_on(shmq_load_seq(&ring->flow)));
     uint64_t begins = shmq_load_seq(&ring->tail) + shmq_slot_count(&q->first) / 2, put = 0;
     shmq_flushing_say(ring, begins, shmq_load_seq(&ring->flushed) + 7, shmq_load_seq(&ring->flushed_bytes) + 700);
-    faulty.writes = 1;
+    faulty.writes = 2; /* the put that finds the ring full looks further between the two */
     while (put_number(q, put) == SHMQ_OK) {
         CHECK(++put < 100000); /* it would go on until the disk is full */
     }
