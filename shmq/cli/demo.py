@@ -97,7 +97,7 @@ def demo(
     Example:
       shmq demo
       shmq demo --input ~/src/project --workers 4 --json
-      pip install 'shmq[spark,spark-jvm]' && shmq demo --spark
+      pip install 'shmq[spark-jvm]' && shmq demo --spark
     """
     from shmq.cli.demo_report import PoolReport, SparkReport
     from shmq.demo.process_server import start_process_server

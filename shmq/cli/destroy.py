@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -39,6 +38,7 @@ def destroy(session: Session, place: str | None, force: bool, yes: bool) -> None
       shmq destroy /var/lib/shop
       shmq -d /var/lib/shop destroy --yes --force
     """
+    from shmq.engine.directory.ownership import is_directory
     from shmq.engine.directory.removal import destroy
     from shmq.names import parse_broker_path
 
@@ -46,7 +46,7 @@ def destroy(session: Session, place: str | None, force: bool, yes: bool) -> None
         raise Refused("two directories are named, by -d and behind destroy; name one")
     with usage():
         path = parse_broker_path(place or session.place())
-    if os.path.isdir(path):  # else there is nothing to ask about, and destroy() says so
+    if is_directory(path):  # else there is nothing to ask about, and destroy() says so
         confirm(f"Delete the broker {path} with all its messages?", yes=yes)
     removal = destroy(path, force=force)
     if session.json:

@@ -252,14 +252,19 @@ def _look_at_leftovers() -> Iterator[Verdict]:
 
 def _look_at_directory(path: str) -> Iterator[Verdict]:
     from shmq.engine.directory.drafts import drafts
-    from shmq.engine.directory.ownership import check_filesystem, check_owner, mounted_type
+    from shmq.engine.directory.ownership import (
+        check_filesystem,
+        check_owner,
+        is_directory,
+        mounted_type,
+        open_directory,
+    )
     from shmq.engine.directory.record import RECORD_DRAFT
 
-    if not os.path.isdir(path):
+    if not is_directory(path):
         yield Verdict("directory", "note", f"{path} does not exist; shmq init makes it")
         return
-    check_owner(path, os.stat(path))  # of another user's private directory, open() says only that it is denied
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    directory = open_directory(path)
     try:
         found = os.fstat(directory)
         check_owner(path, found)

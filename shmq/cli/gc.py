@@ -22,7 +22,7 @@ __all__ = ["gc"]
 @click.option("--yes", is_flag=True, help="Do not ask before discarding.")
 @pass_session
 def gc(session: Session, discard: bool, yes: bool) -> None:
-    """Remove segments that no process uses and none can find again, and settle the affairs of dead processes in DIR.
+    """Remove segments that no process uses and none can find again, and what dead processes have left in DIR.
 
     With DIR it touches that broker only: segments that its directory has lost, also when it was deleted, and what a
     process left unfinished that died while it wrote DIR's record. Without DIR it looks at all segments of this user.
@@ -119,7 +119,7 @@ def _tell(
             "shmq gc --discard removes those that no process uses"
         )
     if reaped:
-        say(f"settled the affairs of {_count(reaped, 'dead process', 'dead processes')}")
+        say(f"cleaned up after {_count(reaped, 'dead process', 'dead processes')}")
 
 
 def _reap(session: Session) -> int | None:

@@ -26,7 +26,7 @@ _CLUE = 60  # characters
 
 @click.group("pipeline")
 def pipeline() -> None:
-    """Count, archive and replay the entries of queues by Spark: pip install 'shmq[spark,spark-jvm]'.
+    """Count, archive and replay the entries of queues by Spark: pip install 'shmq[spark-jvm]'.
 
     Each command starts a Spark of its own, which takes some seconds, and ends it.
 

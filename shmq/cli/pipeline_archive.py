@@ -178,7 +178,7 @@ def init(session: Session, folder: str, queues: tuple[str, ...], subscription: s
     """Write a project for Spark's Declarative Pipelines into DIR: what comes out of queues, as a table and views.
 
     DIR must not be there, or be empty. Neither Spark nor Java is needed for it; to run it, pip install
-    'shmq[spark,spark-jvm]' 'pyspark[pipelines]'.
+    'shmq[spark-jvm]' 'pyspark[pipelines]'.
 
     \b
     Example:

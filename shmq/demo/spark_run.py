@@ -47,7 +47,7 @@ def check_spark() -> None:
     if missing:
         raise shmq.ShmqError(
             f"this Python has no {' and no '.join(missing)}",
-            remedy="pip install 'shmq[spark,spark-jvm]' brings it, and a Java; from a checkout: tools/run --spark",
+            remedy="pip install 'shmq[spark-jvm]' brings it, and a Java; from a checkout: tools/run --spark",
         )
     find_jvm()
 

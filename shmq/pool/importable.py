@@ -23,6 +23,7 @@ __all__ = [
 UNGUARDED = 86  # exit code of a worker that has come to the start of its own pool
 WORKER = "shmq-worker"  # how the names of worker processes begin
 _GUARD = 'if __name__ == "__main__":'
+_FREEZE = f"call multiprocessing.freeze_support() first behind {_GUARD}"
 _REMEDY = 'or use processes=0, or mp_context="fork"'
 
 
@@ -39,8 +40,11 @@ def check_importable(context: BaseContext) -> None:
 
     Raises RuntimeError in another process that does so; TypeError where there is no file to import.
     """
-    if context.get_start_method() == "fork" or getattr(sys, "frozen", False):
-        return  # of one that is frozen into an executable its tool takes care
+    if context.get_start_method() == "fork":
+        return
+    if getattr(sys, "frozen", False):
+        _check_frozen(sys.argv)
+        return
     process = multiprocessing.current_process()
     if getattr(process, "_inheriting", False):
         try:
@@ -55,6 +59,14 @@ def check_importable(context: BaseContext) -> None:
     file = getattr(main, "__file__", None)
     if file is not None and getattr(main, "__spec__", None) is None and not os.path.exists(file):
         raise TypeError(_no_file())
+
+
+def _check_frozen(argv: list[str]) -> None:
+    """Of a program that is packed into an executable: multiprocessing starts that one in place of Python, and
+    freeze_support() makes a child of it. Without that each worker is the whole program, which starts workers, and so on.
+    """
+    if any(word == "--multiprocessing-fork" or word.startswith("from multiprocessing.") for word in argv[1:]):
+        raise RuntimeError(f"a worker runs this packed program from its begin, which starts a pool again; {_FREEZE}")
 
 
 def _no_file() -> str:
@@ -113,8 +125,9 @@ def remedy_at_the_start(context: BaseContext, code: int, text: str) -> str:
         text: its error; "": it told none.
     """
     plain = "call initializer and handler in a plain process to see what is wrong; no message is lost"
+    begin = f"put what starts the pool behind {_GUARD}, for workers import the program"
     if code == UNGUARDED:
-        return f"put what starts the pool behind {_GUARD}, for workers import the program"
+        return begin
     if context.get_start_method() != "fork" and not text and code == 1:
-        return f"put what starts the pool behind {_GUARD}, for workers import the program; else {plain}"
+        return f"{_FREEZE if getattr(sys, 'frozen', False) else begin}; else {plain}"
     return plain

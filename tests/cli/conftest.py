@@ -16,5 +16,5 @@ def bare(tmp_path: Path, broker_dir: Path) -> Shell:
 @pytest.fixture
 def shell(bare: Shell) -> Shell:
     """A shell whose $SHMQ_DIR is a broker of 16 MiB."""
-    bare("init", "--memory", "16MiB")
+    bare("init", "--memory", "16MiB", "--disk", "8GiB")
     return bare

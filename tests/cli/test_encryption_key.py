@@ -20,7 +20,7 @@ def key_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def encrypting(bare: Shell, broker_dir: Path, key_file: Path) -> Shell:
     """A broker whose queue "jobs" has most of its messages on disk."""
-    bare("init", "--memory", "16MiB", "--encryption-key-file", str(key_file))
+    bare("init", "--memory", "16MiB", "--disk", "1GiB", "--encryption-key-file", str(key_file))
     with shmq.open(broker_dir, encryption_key=key_file) as broker:
         jobs = broker.queue("jobs", max_memory=20_000)
         for number in range(COUNT):

@@ -25,7 +25,7 @@ def test_without_pyspark_the_extras_are_named(shell: Shell) -> None:
     shell("put", "orders", "x")
     without(shell, "pyspark")
     words = shell("pipeline", "stats", expected=1).words
-    assert words == "failed: there is no package 'pyspark'; pip install 'shmq[spark,spark-jvm]' brings it\n"
+    assert words == "failed: there is no package 'pyspark'; pip install 'shmq[spark-jvm]' brings it\n"
 
 
 def test_without_java_the_remedy_is_told(shell: Shell, tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def refused(folder: Path, without: list[str], **variables: str) -> str:
 def test_without_pyspark_the_remedy_is_told(tmp_path: Path) -> None:
     said = refused(tmp_path, ["pyspark"])
     assert said.startswith("failed: this Python has no pyspark")
-    assert "pip install 'shmq[spark,spark-jvm]'" in said
+    assert "pip install 'shmq[spark-jvm]'" in said
     assert "tools/run --spark" in said
 
 

@@ -64,14 +64,14 @@ def key_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
-    with shmq.open(broker_dir, memory=MEMORY, encryption_key=KEY) as opened:
+    with shmq.open(broker_dir, memory=MEMORY, disk="1GiB", encryption_key=KEY) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("key", [None, KEY])
 def test_nothing_that_was_put_can_be_read_on_disk(broker_dir: Path, key: bytes | None) -> None:
     """Shows S135."""
-    with shmq.open(broker_dir, memory=MEMORY, encryption_key=key) as broker:
+    with shmq.open(broker_dir, memory=MEMORY, disk="1GiB", encryption_key=key) as broker:
         queue = jobs_of(broker)
         put_texts(queue, range(COUNT))
         assert queue.statistics().flowed
@@ -116,7 +116,7 @@ def digits_in(path: Path) -> Path:
 
 @pytest.mark.parametrize("name", sorted(GIVEN))
 def test_the_key_is_given_in_many_ways(broker_dir: Path, key_file: Path, name: str) -> None:
-    with shmq.open(broker_dir, memory=MEMORY, encryption_key=GIVEN[name](key_file)) as broker:
+    with shmq.open(broker_dir, memory=MEMORY, disk="1GiB", encryption_key=GIVEN[name](key_file)) as broker:
         put_texts(jobs_of(broker), range(COUNT))
         with Child(OPEN + "say(broker.queue('jobs').get(timeout=5))", str(broker_dir)) as child:
             assert child.line() == text_of(0)
@@ -169,7 +169,7 @@ def test_without_the_key_nobody_opens_it_and_nothing_is_lost(broker: shmq.Broker
 
 
 def test_a_key_for_a_broker_that_has_none_is_refused(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory=MEMORY) as broker:
+    with shmq.open(broker_dir, memory=MEMORY, disk="1GiB") as broker:
         for _ in range(2):  # in a process that has it open, and in one that does not
             with pytest.raises(shmq.OptionsMismatch, match="has no encryption_key"):
                 shmq.open(broker_dir, encryption_key=KEY)
@@ -194,7 +194,7 @@ def put_and_take(broker: shmq.Broker, say: Say) -> None:
 
 
 def test_a_process_that_has_only_looked_needs_the_key_to_open_it_and_uses_it(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory=MEMORY, encryption_key=KEY) as broker:
+    with shmq.open(broker_dir, memory=MEMORY, disk="1GiB", encryption_key=KEY) as broker:
         put_texts(jobs_of(broker), range(COUNT))
     with open_to_look(broker_dir) as looking:
         with pytest.raises(shmq.OptionsMismatch, match="encrypts what goes to disk"):
@@ -221,7 +221,7 @@ def drain(queue: "shmq.Queue[Any]", count: int) -> None:
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 @pytest.mark.parametrize("anonymous", [False, True])
 def test_a_child_of_multiprocessing_gets_the_key_with_its_queue(broker_dir: Path, method: str, anonymous: bool) -> None:
-    with shmq.open(None if anonymous else broker_dir, memory=MEMORY, encryption_key=KEY) as broker:
+    with shmq.open(None if anonymous else broker_dir, memory=MEMORY, disk="1GiB", encryption_key=KEY) as broker:
         queue = jobs_of(broker)
         put_texts(queue, range(COUNT))
         context: Any = multiprocessing.get_context(method)
@@ -267,7 +267,7 @@ def test_a_pickle_that_may_lie_anywhere_has_no_key(broker: shmq.Broker, broker_d
 
 
 def test_a_pickle_has_the_name_of_the_key_file(broker_dir: Path, key_file: Path) -> None:
-    with shmq.open(broker_dir, memory=MEMORY, encryption_key=key_file) as broker:
+    with shmq.open(broker_dir, memory=MEMORY, disk="1GiB", encryption_key=key_file) as broker:
         queue = jobs_of(broker)
         put_texts(queue, range(COUNT))
         pickled = pickle.dumps(queue)
@@ -290,7 +290,7 @@ def test_workers_of_a_pool_have_the_key(broker: shmq.Broker) -> None:
 
 
 def test_an_anonymous_broker_encrypts_too() -> None:
-    with shmq.open(memory=MEMORY, encryption_key=lambda: secrets.token_bytes(32)) as broker:
+    with shmq.open(memory=MEMORY, disk="1GiB", encryption_key=lambda: secrets.token_bytes(32)) as broker:
         queue = jobs_of(broker)
         put_texts(queue, range(COUNT))
         found = on_disk(Path(broker_membership(broker).disk))
@@ -300,7 +300,7 @@ def test_an_anonymous_broker_encrypts_too() -> None:
 
 
 def test_a_new_segment_of_an_old_directory_has_the_same_key(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory=MEMORY, encryption_key=KEY) as broker:
+    with shmq.open(broker_dir, memory=MEMORY, disk="1GiB", encryption_key=KEY) as broker:
         name = broker_membership(broker).member.name
     with suppress(FileNotFoundError):
         os.unlink(f"{SHM_DIRECTORY}/{name}")

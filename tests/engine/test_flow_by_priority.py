@@ -56,7 +56,7 @@ def test_what_is_more_important_comes_first_from_disk_too(
 
 
 def test_without_an_option_it_flows_when_memory_is_used_up(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="16MiB") as broker:
+    with shmq.open(broker_dir, memory="16MiB", disk="1GiB") as broker:
         queue = broker.queue("jobs", priorities=3, codec="bytes")
         for number in range(30_000):
             queue.put(numbered(number, 992), priority=number % 3 * 4, timeout=5.0)

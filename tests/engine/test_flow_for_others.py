@@ -80,7 +80,7 @@ def test_without_a_disk_a_new_queue_is_refused_and_the_remedy_named(memory_only:
 APART = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=24m tmpfs /dev/shm && exec "$@"', "sh"]
 SMALLER = f"""
 import sys, shmq
-broker = shmq.open(sys.argv[1], memory="64MiB")
+broker = shmq.open(sys.argv[1], memory="64MiB", disk="1GiB")
 queues = [broker.queue(f"deep-{{number}}", codec="bytes") for number in range(3)]
 for queue in queues:
     for number in range(3 * {DEEP}):

@@ -42,7 +42,7 @@ def test_maxsize_and_max_bytes_count_what_is_on_disk(broker: shmq.Broker) -> Non
 def test_a_maxsize_may_be_more_than_memory_has_slots_for_and_is_exact(broker_dir: Path) -> None:
     """Shows S125."""
     most = 200_000
-    with shmq.open(broker_dir, memory="8MiB") as broker:
+    with shmq.open(broker_dir, memory="8MiB", disk="1GiB") as broker:
         queue = broker.queue("backlog", maxsize=most, codec="bytes")
         queue.put_many(numbered(number, 0) for number in range(most))
         with pytest.raises(shmq.Full) as full:
@@ -58,7 +58,7 @@ def test_a_maxsize_may_be_more_than_memory_has_slots_for_and_is_exact(broker_dir
 
 
 def test_a_maxsize_of_any_size_costs_no_more_than_none(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="64MiB") as broker:
+    with shmq.open(broker_dir, memory="64MiB", disk="1GiB") as broker:
         for name, maxsize in (("large", 100_000_000), ("largest", 4_294_967_294)):
             queue = broker.queue(name, maxsize=maxsize)
             queue.put("x", timeout=0)
@@ -79,7 +79,7 @@ def test_a_maxsize_beyond_memory_is_refused_where_nothing_flows(broker_dir: Path
 
 
 def test_the_oldest_of_more_than_memory_has_slots_for_are_dropped(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="8MiB") as broker:
+    with shmq.open(broker_dir, memory="8MiB", disk="1GiB") as broker:
         queue = broker.queue("backlog", maxsize=100_000, codec="bytes", overflow="drop_oldest")
         queue.put_many(numbered(number, 0) for number in range(150_000))
         assert (queue.qsize(), queue.statistics().dropped) == (100_000, 50_000)
@@ -106,7 +106,7 @@ def test_a_producer_waits_for_room_that_a_consumer_makes_on_disk(broker: shmq.Br
 def test_a_queue_flows_when_the_memory_of_its_broker_is_used_up(broker_dir: Path, size: int) -> None:
     """Shows S101."""
     count = 64_000_000 // size
-    with shmq.open(broker_dir, memory="16MiB") as broker:
+    with shmq.open(broker_dir, memory="16MiB", disk="1GiB") as broker:
         queue, other = broker.queue("backlog", codec="bytes"), broker.queue("other", codec="bytes")
         put_numbers(queue, range(count), size)
         put_numbers(other, range(count // 4), size)
@@ -137,7 +137,7 @@ def take_at_once(path: Path, say: Say) -> None:
 
 def test_processes_that_do_not_wait_are_told_full_and_empty_only_where_it_is_so(broker_dir: Path) -> None:
     each = 3000
-    with shmq.open(broker_dir, memory="16MiB", patience=10) as broker:
+    with shmq.open(broker_dir, memory="16MiB", disk="1GiB", patience=10) as broker:
         queue = broker.queue("jobs", codec="bytes", max_deaths=0)
         with ExitStack() as stack:
             for child in [stack.enter_context(Offspring(put_at_once, broker_dir, each)) for _ in range(4)]:

@@ -37,7 +37,7 @@ def test_counts_and_bytes_are_exact_wherever_the_messages_lie(broker: shmq.Broke
 
 
 def test_what_is_on_disk_is_counted_once_by_all_processes_and_by_the_broker(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="16MiB") as broker:
+    with shmq.open(broker_dir, memory="16MiB", disk="1GiB") as broker:
         queue = broker.queue("backlog", codec="bytes", max_memory=LITTLE)
         put_numbers(queue, range(3000))
         seen = broker.statistics()

@@ -125,7 +125,7 @@ def test_what_is_on_disk_goes_to_the_dead_letters_of_a_queue_that_is_deleted(bro
 
 
 def test_a_broker_that_is_deleted_takes_its_files_along(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="16MiB") as broker:
+    with shmq.open(broker_dir, memory="16MiB", disk="1GiB") as broker:
         put_numbers(broker.queue("backlog", max_memory=LITTLE, codec="bytes"), range(2000))
         assert files(broker_dir)
         broker.delete()
@@ -133,11 +133,11 @@ def test_a_broker_that_is_deleted_takes_its_files_along(broker_dir: Path) -> Non
 
 
 def test_a_new_segment_begins_without_the_messages_of_a_lost_one(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="16MiB") as broker:
+    with shmq.open(broker_dir, memory="16MiB", disk="1GiB") as broker:
         put_numbers(broker.queue("backlog", max_memory=LITTLE, codec="bytes"), range(2000))
         (segment,) = (path.name for path in (broker_dir / "disk").iterdir())
     (Path("/dev/shm") / segment).unlink()  # as a reboot does
-    with shmq.open(broker_dir, memory="16MiB") as broker:
+    with shmq.open(broker_dir, memory="16MiB", disk="1GiB") as broker:
         assert not files(broker_dir)
         assert broker.queue("backlog", max_memory=LITTLE).qsize() == 0
 

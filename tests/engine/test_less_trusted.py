@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,7 +19,7 @@ import pytest
 import shmq
 from shmq.core import segment
 from tests.engine.conftest import MEMORY
-from tests.support.users import GROUP, as_user, needs_root
+from tests.support.users import GROUP, OTHER, OWN_GROUP, as_user, needs_root
 
 pytestmark = needs_root
 SHM = Path("/dev/shm")
@@ -335,3 +336,35 @@ def test_root_may_check_a_broker_of_another_user_and_is_told_how_to_do_the_rest(
     for call in (shmq.open, destroy):
         with pytest.raises(PermissionError, match=r"we are root.*runuser -u .*; shmq check needs the right to read"):
             call(str(path))
+
+
+def test_a_directory_that_keeps_us_out_is_named_and_not_taken_for_an_empty_place(place: Path) -> None:
+    from shmq.cli.check import examine
+    from shmq.engine.directory.orphans import orphans
+    from shmq.engine.directory.removal import destroy
+
+    door = place / "door"
+    path = door / "broker"
+    path.mkdir(parents=True)
+    os.chown(path, OTHER, OWN_GROUP)
+    door.chmod(0o711)
+    as_user(lambda: shmq.open(path, memory=MEMORY).close())
+    door.chmod(0o700)
+
+    def looked() -> list[str]:
+        told = []
+        for call in (shmq.open, partial(shmq.open, create=False), examine, destroy):
+            with pytest.raises(PermissionError) as refused:
+                call(str(path))
+            told.append(str(refused.value))
+        return told
+
+    for said in as_user(looked):
+        assert "we may not look whether a broker is there" in said
+        assert f"{door} is closed to us: owner root" in said
+        assert f"chmod o+x {door}" in said
+    gone = as_user(lambda: [identity.path for identity in orphans(deleted=True)])
+    assert str(path) not in gone, "nobody can say that it is gone"
+    door.chmod(0o711)
+    as_user(lambda: destroy(str(path)))
+    assert not list(path.iterdir()), "its owner may not remove the directory from the one above"

@@ -17,7 +17,7 @@ def test_a_broker_without_a_directory_flows_to_a_private_folder_that_goes_with_i
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with shmq.open(memory="16MiB") as broker:
+    with shmq.open(memory="16MiB", disk="1GiB") as broker:
         queue = broker.queue("backlog", max_memory=LITTLE, codec="bytes")
         put_numbers(queue, range(1000))
         assert queue.statistics().flowed
@@ -30,7 +30,7 @@ def test_a_broker_without_a_directory_flows_to_a_private_folder_that_goes_with_i
 
 def test_a_private_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with shmq.open(memory="16MiB") as broker:
+    with shmq.open(memory="16MiB", disk="1GiB") as broker:
         folder = Path(private_disk())
         folder.mkdir()
         folder.chmod(0o755)
@@ -50,7 +50,7 @@ def test_what_a_killed_anonymous_broker_has_left_goes_with_the_next_one(
     program = """
 import tempfile
 tempfile.tempdir = sys.argv[1]
-broker = shmq.open(memory="16MiB")
+broker = shmq.open(memory="16MiB", disk="1GiB")
 queue = broker.queue("backlog", max_memory="64KiB", codec="bytes")
 queue.put_many([bytes(100)] * 2000, timeout=5.0)
 say("flows")
@@ -60,5 +60,5 @@ listen()
         assert child.line() == "flows"
         assert len([path for path in tmp_path.rglob("*") if path.is_file()]) > 0
         child.kill()
-    with shmq.open(memory="16MiB"):
+    with shmq.open(memory="16MiB", disk="1GiB"):
         assert not [path for path in tmp_path.rglob("*") if path.is_file()]

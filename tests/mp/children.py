@@ -5,16 +5,22 @@ import multiprocessing
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shmq.engine.broker.broker import broker_membership
 from shmq.errors import ShutDown
-from shmq.mp import Queue, get_context
+from shmq.mp import Queue, get_context, process_broker
 from shmq.mp.process_broker import own_broker
+from shmq.options import BrokerSettings
 
 KEY = bytes(range(32))
 SECRET = "a customer's secret "
+# The default leaves a tenth of the file system free: where less is free, nothing would go to disk.
+ROOMY = partial(BrokerSettings, disk=1 << 30)
+if multiprocessing.parent_process() is not None:  # a child that was spawned, or forked by a server
+    vars(process_broker)["BrokerSettings"] = ROOMY
 
 
 def put_each(queue: Any, objects: list[Any]) -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from shmq.mp import get_context, process_broker
+from tests.mp.children import ROOMY
 
 
 @pytest.fixture(autouse=True)
-def own_broker_per_test() -> Iterator[None]:
+def own_broker_per_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(process_broker, "BrokerSettings", ROOMY)
     yield
     gc.collect()
     own, process_broker._own, process_broker._key = process_broker._own, None, None

@@ -262,6 +262,57 @@ def test_a_pool_in_a_daemonic_process_runs_however_that_was_started(tmp_path: Pa
     assert (run.returncode, run.stdout, run.stderr) == (0, "PoolCounts(handled=1, retried=0, dead={})\n" * 3, "")
 
 
+# As a program runs that PyInstaller has packed: multiprocessing starts the executable, which is the whole program.
+PACKED = """
+import os
+import sys
+
+sys.frozen, sys.executable = True, os.environ["PACKED"]
+
+import multiprocessing
+
+import shmq
+
+
+def handle(m):
+    return m.body
+
+
+if __name__ == "__main__":
+    with open("starts", "a") as starts:
+        print(*sys.argv, file=starts)
+    if len(open("starts").readlines()) > 50:
+        sys.exit("without an end")
+    with shmq.open(memory="8MiB") as broker:
+        jobs = broker.queue("jobs")
+        jobs.put(1)
+        shmq.WorkerPool(jobs, handle, processes=1, mp_context=os.environ["METHOD"]).run(until_empty=True)
+"""
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_packed_program_without_freeze_support_says_so_and_starts_no_pool_in_its_workers(
+    tmp_path: Path, method: str
+) -> None:
+    executable = tmp_path / "packed"
+    executable.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program(tmp_path, PACKED)}" "$@"\n')
+    executable.chmod(0o755)
+    run = subprocess.run(
+        [executable],
+        cwd=tmp_path,
+        env={**os.environ, "PACKED": str(executable), "METHOD": method},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (run.returncode, "without an end" in run.stderr) == (1, False)
+    told = "call multiprocessing.freeze_support() first behind"
+    assert any(line.startswith("RuntimeError: ") and told in line for line in run.stderr.splitlines()), run.stderr
+    if method == "spawn":  # where the server does not come to be, there is an EOFError of multiprocessing
+        assert told in run.stderr.rstrip().splitlines()[-1]
+
+
 @pytest.mark.parametrize("arguments", [["-"], ["-c", FORGOTTEN]], ids=["stdin", "c"])
 def test_a_program_without_a_file_is_refused_before_a_worker_starts(tmp_path: Path, arguments: list[str]) -> None:
     command = [sys.executable, *arguments]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-__all__ = ["GROUP", "OTHER", "as_user", "needs_root"]
+__all__ = ["GROUP", "OTHER", "OWN_GROUP", "as_user", "needs_root"]
 
 OTHER: Final = 65534  # nobody's uid
 GROUP: Final = 54321  # shared with him; nobody else's

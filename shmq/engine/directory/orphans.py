@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from shmq.core import segment
 from shmq.core.segment import SegmentIdentity
 from shmq.engine.directory.lock import open_lock
+from shmq.engine.directory.ownership import is_directory
 from shmq.engine.directory.record import read_record
 from shmq.errors import ShmqError
 
@@ -50,7 +51,7 @@ def _unused(identity: SegmentIdentity, directory: str | None, deleted: bool) -> 
         return
     path = directory if directory is not None and _lies_in(identity, directory) else identity.path
     if not _lies_in(identity, path):
-        yield deleted
+        yield deleted and not _is_closed(path)
         return
     with ExitStack() as stack:
         dir_fd = None
@@ -64,6 +65,15 @@ def _lies_in(identity: SegmentIdentity, directory: str) -> bool:
         return identity.lies_in(os.stat(directory))
     except OSError:
         return False
+
+
+def _is_closed(path: str) -> bool:
+    """Whether we may not look if the directory is there: nobody can say then that it is gone."""
+    try:
+        is_directory(path)
+    except PermissionError:
+        return True
+    return False
 
 
 def _names_another(identity: SegmentIdentity, path: str, dir_fd: int) -> bool:

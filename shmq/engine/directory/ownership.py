@@ -17,6 +17,7 @@ __all__ = [
     "check_mode",
     "check_owner",
     "file_mode",
+    "is_directory",
     "mode_of",
     "mounted_type",
     "not_permitted",
@@ -126,12 +127,39 @@ def check_owner(path: str, found: os.stat_result) -> None:
 
 
 def open_directory(path: str) -> int:
-    """A descriptor of the broker's directory. Raises PermissionError that says whose it is, if that is the reason."""
+    """A descriptor of the broker's directory. Raises PermissionError that says who keeps us out of what."""
     try:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except PermissionError:
-        check_owner(path, os.stat(path))
-        raise
+        raise _closed(path) from None
+
+
+def is_directory(path: str) -> bool:
+    """As os.path.isdir(), which says no as well where we may not look: that is a PermissionError here."""
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except PermissionError:
+        raise _closed(path) from None
+    except OSError:
+        return False
+
+
+def _closed(path: str) -> PermissionError:
+    """The error for a path that we may not look into: names the directory that keeps us out, its rights, the remedy."""
+    door = path
+    while not os.access(door, os.F_OK):
+        door = os.path.dirname(door)
+    found = os.stat(door)
+    if door == path:
+        check_owner(path, found)
+    way = "give it the mode 0700" if door == path else f"open the way to others (chmod o+x {door})"
+    return PermissionError(
+        errno.EACCES,
+        f"we may not look whether a broker is there: {door} is closed to us: owner {_owner_name(found.st_uid)}, "
+        f"group {_group_name(found.st_gid)}, mode {stat.S_IMODE(found.st_mode):#05o}, and we are "
+        f"{_owner_name(os.geteuid())}; run this as its owner, or let the owner {way}",
+        path,
+    )
 
 
 def mounted_type(device: int) -> str:
@@ -163,7 +191,11 @@ def check_filesystem(path: str, dir_fd: int) -> None:
 
 
 def not_permitted(path: str) -> PermissionError:
-    """For a directory that cannot be made: says in which one, whose it is, and what to do."""
+    """For a directory that cannot be made: says in which one, whose it is, and what to do.
+
+    Raises the error of open_directory() where we may not look whether it is there.
+    """
+    is_directory(path)
     above = os.path.dirname(path)
     while not os.path.isdir(above):
         above = os.path.dirname(above)

@@ -22,7 +22,7 @@ from shmq.engine.directory.broker_directory import BrokerDirectory
 from shmq.engine.directory.disk import sweep_disk
 from shmq.engine.directory.lock import LOCK_DRAFT, HeldLock
 from shmq.engine.directory.orphans import sweep_orphans
-from shmq.engine.directory.ownership import open_directory
+from shmq.engine.directory.ownership import is_directory, open_directory
 from shmq.engine.directory.record import (
     LOCK_NAME,
     RECORD_DRAFT,
@@ -143,7 +143,7 @@ def destroy(path: str, *, force: bool = False) -> Removal:
     in place of its record is none.
     """
     directory = BrokerDirectory(path)
-    for _ in range(_ATTEMPTS if os.path.isdir(path) else 0):
+    for _ in range(_ATTEMPTS if is_directory(path) else 0):
         swept = sweep_orphans(path)  # what a death has left while it made or replaced the segment
         if not swept and not _is_brokers(path, force):
             break  # before the lock, whose file would stay in a directory that is no broker's

@@ -37,7 +37,7 @@ def command_session(app: str) -> Iterator[SparkSession]:
             except ModuleNotFoundError as error:
                 package = (error.name or "").partition(".")[0]
                 raise ShmqError(
-                    f"there is no package {package!r}", remedy="pip install 'shmq[spark,spark-jvm]' brings it"
+                    f"there is no package {package!r}", remedy="pip install 'shmq[spark-jvm]' brings it"
                 ) from error
             except RuntimeError as error:  # PySpark's way to say that Java has ended
                 raise ShmqError("Spark does not start", figures=f"{error}; {_end_of(said)}") from error
