@@ -453,6 +453,13 @@ class AcceptedCalls(Protocol):
     """Of the error of a batch."""
 
     accepted: int
+    def add_note(self, note: str, /) -> None: ...
+
+class ContainerCalls(Protocol):
+    """Of the module collections.abc."""
+
+    @property
+    def Mapping(self) -> type[Any]: ...
 
 class ErrorCalls(Protocol):
     """Of the module shmq.errors."""

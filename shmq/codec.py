@@ -41,11 +41,13 @@ __all__ = [
     "check_decodable",
     "content_type_of",
     "decode",
+    "excerpt",
     "encode",
 ]
 
 T = TypeVar("T")
 
+_EXCERPT: Final = 40  # characters or bytes
 OCTETS: Final = 0
 TEXT: Final = 1
 JSON: Final = 2
@@ -253,6 +255,18 @@ def check_decodable(content: int, content_type: str | None, codec: AnyCodec) -> 
         figures=f"its content type is {shown}",
         remedy=f"{remedy}; m.view() gives the bytes",
     )
+
+
+def excerpt(content: int, data: bytes | memoryview) -> str:
+    """How a body begins, for people: text as text, all else as bytes; never decoded by a codec.
+
+    Arguments:
+        content: code of the message.
+        data: the encoded body.
+    """
+    begin = bytes(data[: 4 * _EXCERPT])  # a character has four bytes at most
+    shown: str | bytes = begin.decode(errors="replace") if content in (TEXT, JSON) else begin
+    return f"{shown[:_EXCERPT]!r}{'...' if len(data) > len(begin) or len(shown) > _EXCERPT else ''}"
 
 
 def decode(content: int, content_type: str | None, data: bytes | memoryview, codec: AnyCodec = None) -> Any:

@@ -104,7 +104,7 @@ static bool timeout_of(PyObject *const *args, Py_ssize_t nargs, Py_ssize_t wante
     *until_ns = SHMQ_FOR_EVER;
     if (nargs != wanted || keywords > 1 ||
         (keywords == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "timeout") != 0)) {
-        PyErr_Format(PyExc_TypeError, "%s expected; timeout is its only keyword", what);
+        PyErr_Format(PyExc_TypeError, "%s expected; timeout is its only keyword, and timeout=0 does not wait", what);
         return false;
     }
     return keywords == 0 || parse_timeout(args[nargs], until_ns);

@@ -306,38 +306,59 @@ void queue_tell_accepted(unsigned long long accepted) {
     PyErr_Restore(kind, error, trace);
 }
 
-/* A codec that refuses a body knows nothing of the others. */
+/* A codec that refuses a body knows nothing of the others. Our TypeError says it in its text, what a user's codec raises
+ * stays as it is, with a note. */
 static void name_the_body(unsigned long long number) {
     PyObject *kind, *error, *trace;
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) {
-        return;
-    }
     PyErr_Fetch(&kind, &error, &trace);
     PyErr_NormalizeException(&kind, &error, &trace);
-    PyObject *text = PyObject_Str(error);
-    if (kind == PyExc_TypeError && text != NULL) {
-        PyErr_Format(PyExc_TypeError, "put_many(), body number %llu, counted from 0: %U", number, text);
+    PyObject *which = PyUnicode_FromFormat("put_many(), body number %llu, counted from 0", number);
+    PyObject *text = which != NULL && kind == PyExc_TypeError ? PyObject_Str(error) : NULL;
+    if (text != NULL) {
+        PyErr_Format(PyExc_TypeError, "%U: %U", which, text);
         Py_XDECREF(kind);
         Py_XDECREF(error);
         Py_XDECREF(trace);
     } else {
+        PyObject *noted = which != NULL ? PyObject_CallMethod(error, "add_note", "O", which) : NULL;
+        Py_XDECREF(noted);
         PyErr_Clear();
         PyErr_Restore(kind, error, trace);
     }
     Py_XDECREF(text);
+    Py_XDECREF(which);
 }
 
-/* What a put() was meant for: the iterable would give its keys, or numbers. */
+/* -1 with an exception set. */
+static int is_mapping(PyObject *o) {
+    if (PyDict_Check(o) || PyList_Check(o) || PyTuple_Check(o) || PyIter_Check(o)) {
+        return PyDict_Check(o);
+    }
+    PyObject *module = PyImport_ImportModule("collections.abc");
+    PyObject *mapping = module != NULL ? PyObject_GetAttrString(module, "Mapping") : NULL;
+    int answer = mapping != NULL ? PyObject_IsInstance(o, mapping) : -1;
+    Py_XDECREF(mapping);
+    Py_XDECREF(module);
+    return answer;
+}
+
+/* What a put() was meant for: the iterable would give its characters, numbers or keys. True: an exception is set. */
 static bool is_one_body(PyObject *bodies) {
-    if (!PyDict_Check(bodies) && !PyBytes_Check(bodies) && !PyByteArray_Check(bodies) && !PyMemoryView_Check(bodies)) {
-        return false;
+    const char *parts = PyUnicode_Check(bodies) ? "characters" : "bytes as numbers";
+    if (!PyUnicode_Check(bodies) && !PyBytes_Check(bodies) && !PyByteArray_Check(bodies) &&
+        !PyMemoryView_Check(bodies)) {
+        int answer = is_mapping(bodies);
+        if (answer <= 0) {
+            return answer < 0;
+        }
+        parts = "keys";
     }
     PyObject *type = PyType_GetName(Py_TYPE(bodies));
     if (type != NULL) {
         PyErr_Format(PyExc_TypeError,
-                     "put_many() of one %U, which would put its %s one by one: put() takes it as one body; "
+                     "put_many() of one %U, which would put its %s one by one: put() puts one message; "
                      "put_many(list(...)) if that was meant",
-                     type, PyDict_Check(bodies) ? "keys" : "bytes as numbers");
+                     type, parts);
         Py_DECREF(type);
     }
     return true;

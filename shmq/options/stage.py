@@ -20,6 +20,6 @@ def not_built(name: object) -> ValueError:
 
 
 def unknown(name: object, of: str, known: Sequence[str]) -> TypeError:
-    near = get_close_matches(str(name), known, 1)
+    near = ["timeout=0"] if name == "block" else get_close_matches(str(name), known, 1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     return TypeError(f"{of} has no option {name!r:.60}{meant}; known are {', '.join(known)}")

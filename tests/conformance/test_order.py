@@ -51,7 +51,7 @@ for m in shmq.open(sys.argv[1]).queue("jobs").browse(follow=True):
 
 def test_entries_that_come_back_in_any_order_are_offered_in_theirs(queue: Queue) -> None:
     """C comes back, then A, of A B C: A first, B not again, each to one. Shows S2, S80, S81, S92, R2."""
-    queue.put_many("abcd")
+    queue.put_many([*"abcd"])
     a, b, c = queue.receive_many(3, timeout=0)
     with queue.consumer() as left, queue.consumer() as right:
         c.release()
@@ -143,7 +143,7 @@ def test_every_observer_has_a_pointer_of_its_own(queue: Queue) -> None:
 
 def test_a_browser_does_not_get_twice_what_came_back(queue: Queue) -> None:
     """Shows S81, S92."""
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     browser = queue.browse()
     held = queue.receive(timeout=0)
     assert [next(browser).body, next(browser).body] == ["a", "b"]

@@ -43,7 +43,7 @@ def test_what_is_delivered_is_acquired_and_by_whom_is_known(broker: shmq.Broker,
 
 def test_the_ways_to_take_differ_in_what_they_leave(queue: Queue) -> None:
     """Shows S20, S83."""
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     assert [m.body for m in queue.browse()] == ["a", "b", "c"]
     assert counts(queue) == (3, 0)
     assert queue.get(timeout=0) == "a"
@@ -76,7 +76,7 @@ def test_what_everybody_left_behind_is_there_for_who_comes_later(broker_dir: Pat
     program = f"""
 q = shmq.open(sys.argv[1]).queue("jobs", **{kind!r})
 if len(sys.argv) > 2:
-    q.put_many("abcde")
+    q.put_many([*"abcde"])
 held = q.receive_many(2)
 held[0].ack()
 say("here")

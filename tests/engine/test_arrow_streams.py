@@ -108,7 +108,7 @@ def test_get_arrow_waits_for_the_first_and_takes_what_is_there(queue: shmq.Queue
     assert results == [[{"body": b"late"}]]
     stream = queue.get_arrow(10, timeout=0.01)
     assert (stream.schema.names, rows(stream)) == (NAMES, [])
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     stream = queue.get_arrow(2)
     assert queue.qsize() == 1  # taken, though nobody has read the stream
     queue.shutdown()

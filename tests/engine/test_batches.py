@@ -110,7 +110,7 @@ def test_purge_gives_the_memory_back(broker: shmq.Broker, queue: shmq.Queue[Any]
 
 def test_join_waits_until_nothing_is_ready_or_unsettled(broker_dir: Path, queue: shmq.Queue[Any]) -> None:
     queue.join()
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     for timeout in (0, 0.01):
         with pytest.raises(shmq.Timeout, match="'jobs'"):
             queue.join(timeout=timeout)

@@ -88,7 +88,7 @@ def test_browsing_starts_at_the_first_the_next_or_a_position(queue: shmq.Queue[A
 
 def test_browsing_shows_what_consumers_hold_too(queue: shmq.Queue[Any]) -> None:
     """Shows S20."""
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     m = queue.receive(timeout=0)
     assert bodies(queue) == ["a", "b", "c"]
     m.ack()
@@ -96,10 +96,10 @@ def test_browsing_shows_what_consumers_hold_too(queue: shmq.Queue[Any]) -> None:
 
 
 def test_a_browser_that_does_not_follow_ends_at_what_was_there(queue: shmq.Queue[Any]) -> None:
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     browser = queue.browse()
     assert next(browser).body == "a"
-    queue.put_many("cd")
+    queue.put_many(["c", "d"])
     assert [m.body for m in browser] == ["b"]
 
 

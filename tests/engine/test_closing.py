@@ -41,7 +41,7 @@ def test_calls_on_a_closed_consumer_say_so(queue: shmq.Queue[Any]) -> None:
 
 
 def test_a_loop_that_is_left_gives_back_what_is_in_hand(queue: shmq.Queue[Any]) -> None:
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     consumer = queue.consumer()
     held = []
     for m in consumer:
@@ -129,7 +129,7 @@ CALLS: dict[str, Callable[[shmq.Broker, shmq.Queue[Any]], Any]] = {
     "statistics": lambda b, q: b.statistics(),
     "put": lambda b, q: q.put("a"),
     "put_slow": lambda b, q: q.put([1]),
-    "put_many": lambda b, q: q.put_many("ab"),
+    "put_many": lambda b, q: q.put_many(["a", "b"]),
     "get": lambda b, q: q.get(),
     "get_many": lambda b, q: q.get_many(2),
     "receive": lambda b, q: q.receive(),
@@ -198,7 +198,7 @@ def test_the_close_of_the_broker_gives_back_what_its_consumers_have(broker_dir: 
     """Shows S88, R3."""
     broker = shmq.open(broker_dir, memory=MEMORY)
     queue = broker.queue("jobs")
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     consumer = queue.consumer()
     held = [queue.receive(timeout=0), consumer.receive(timeout=0)]
     broker.close()

@@ -51,7 +51,7 @@ def test_a_burial_by_the_next_taker_is_no_delivery(broker: shmq.Broker, take: Ta
 
 
 def test_a_count_notices_that_a_process_has_died(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     with Child("m = shmq.open(sys.argv[1]).queue('jobs').receive(); say('has'); listen()", broker.path) as child:
         assert child.line() == "has"
         assert queue.qsize() == 2
@@ -130,7 +130,7 @@ def has_died(queue: shmq.Queue[Any]) -> bool:
 def test_a_queue_counts_from_zero_wherever_another_one_was_before(broker_dir: Path, broker: shmq.Broker) -> None:
     """What was deleted leaves its entry of the directory, with the counters of each process, to the next queue."""
     doomed = broker.queue("doomed", max_deaths=1)
-    doomed.put_many("abcd")
+    doomed.put_many([*"abcd"])
     program = """
 q = shmq.open(sys.argv[1]).queue("doomed")
 q.get()

@@ -38,7 +38,7 @@ def test_it_is_readable_from_the_first_message_until_a_receive_finds_nothing(que
     with queue.consumer() as consumer:
         assert not is_readable(consumer)
         for _ in range(3):
-            queue.put_many("ab")
+            queue.put_many(["a", "b"])
             assert is_readable(consumer, SLOW)
             assert [take(consumer), take(consumer)] == ["a", "b"]
             assert is_readable(consumer)  # nobody has seen yet that nothing is left
@@ -56,7 +56,7 @@ def test_what_was_there_before_makes_it_readable(queue: Queue) -> None:
 
 
 def test_a_batch_that_ends_the_queue_ends_it_being_readable(queue: Queue) -> None:
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     with queue.consumer() as consumer:
         assert is_readable(consumer, SLOW)
         for m in consumer.receive_many(10, timeout=0):
@@ -77,7 +77,7 @@ def test_what_comes_back_makes_it_readable(queue: Queue) -> None:
 def test_without_credit_it_is_not_readable_until_something_is_settled(queue: Queue) -> None:
     with queue.consumer(prefetch=2) as consumer:
         consumer.fileno()
-        queue.put_many("abcd")
+        queue.put_many([*"abcd"])
         assert is_readable(consumer, SLOW)
         held = [consumer.receive(timeout=0), consumer.receive(timeout=0)]
         assert not is_readable(consumer)

@@ -58,13 +58,13 @@ def test_who_takes_one_of_two_passes_the_wake_on(patient: Queue) -> None:
     first, second = patient.consumer(), patient.consumer()
     first.fileno()
     all_wait(patient, 1)
-    patient.put_many("ab")
+    patient.put_many(["a", "b"])
     assert is_readable(first, SLOW)
     second.fileno()
     assert is_readable(second, SLOW)  # it has looked by itself
     assert drain(second) == ["a", "b"]
     all_wait(patient, 1)
-    patient.put_many("cd")
+    patient.put_many(["c", "d"])
     assert is_readable(second, SLOW)
     assert take(first) == "c"
     assert take(second) == "d"
@@ -135,7 +135,7 @@ def test_those_of_higher_priority_are_told_first(broker_dir: Path) -> None:
                 assert drain(low) == []  # it is left to the other one
                 assert drain(high) == [number]
                 all_wait(queue, 2)
-            queue.put_many("ab")
+            queue.put_many(["a", "b"])
             assert is_readable(high, SLOW)
             with high.receive(timeout=0) as m:
                 assert m.body == "a"

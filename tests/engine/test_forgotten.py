@@ -113,7 +113,7 @@ def test_dropped_messages_of_receive_warn_when_the_broker_is_closed() -> None:
 
 
 def test_a_message_that_is_kept_stays_visible_with_its_process(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     with queue.consumer() as consumer:
         kept = consumer.receive_many(2, timeout=0)
         (process,) = broker.statistics().processes
@@ -128,7 +128,7 @@ def test_a_message_that_is_kept_stays_visible_with_its_process(broker: shmq.Brok
 def test_messages_kept_by_a_process_that_ends_normally_go_back_uncounted(
     broker_dir: Path, queue: shmq.Queue[Any]
 ) -> None:
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")
 kept = [q.receive(timeout=5) for _ in range(2)]
@@ -147,7 +147,7 @@ def test_messages_of_a_killed_process_come_back_in_their_place_and_count(
     broker_dir: Path, broker: shmq.Broker, queue: shmq.Queue[Any]
 ) -> None:
     """Shows E13, C12."""
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")
 kept = [q.receive(timeout=5), q.consumer().receive(timeout=5)]
@@ -246,7 +246,7 @@ ENDS: dict[str, tuple[Callable[[shmq.Queue[Any], Any], None], type[Exception]]] 
 @pytest.mark.parametrize("name", sorted(ENDS))
 def test_a_wait_for_credit_ends_when(queue: shmq.Queue[Any], name: str) -> None:
     end, error = ENDS[name]
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     consumer = queue.consumer(prefetch=1)
     held = consumer.receive(timeout=0)
     thread, results = in_thread(consumer.receive)
@@ -259,7 +259,7 @@ def test_a_wait_for_credit_ends_when(queue: shmq.Queue[Any], name: str) -> None:
 
 def test_a_wait_for_credit_ends_when_a_message_is_settled(queue: shmq.Queue[Any]) -> None:
     """Shows S52, C9."""
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     with queue.consumer(prefetch=1) as consumer:
         held = consumer.receive(timeout=0)
         thread, results = in_thread(consumer.receive)

@@ -83,7 +83,7 @@ def test_messages_consumers_and_loans_stay_the_parents(queue: shmq.Queue[Any]) -
 
 
 def test_what_the_child_drops_or_leaves_does_not_touch_the_parents_messages(queue: shmq.Queue[Any]) -> None:
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     held = [queue.receive(timeout=0)]
     consumer = queue.consumer()
     held.append(consumer.receive(timeout=0))
@@ -131,7 +131,7 @@ def test_views_of_the_parent_are_readable_in_the_child(queue: shmq.Queue[Any]) -
 
 
 def test_receive_in_the_child_uses_a_consumer_of_its_own(queue: shmq.Queue[Any]) -> None:
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     m = queue.receive(timeout=0)
 
     def work() -> None:

@@ -189,7 +189,7 @@ def test_a_selector_that_does_not_want_it_is_no_taker(queue: shmq.Queue[Any]) ->
 def test_it_does_not_go_with_delay_batches_and_loans(queue: shmq.Queue[Any]) -> None:
     for wrong in (
         lambda: queue.put("x", immediate=True, delay=1),
-        lambda: queue.put_many("x", immediate=True),
+        lambda: queue.put_many(["x"], immediate=True),
         lambda: queue.loan(1, immediate=True),
         lambda: queue.put("x", immediate=-1),
     ):

@@ -43,7 +43,7 @@ def test_an_interrupt_ends_a_wait_at_once_and_nothing_was_taken(
         child.sleeps()
         child.interrupt()
         assert child.line() == "interrupted"
-        queue.put_many("ab")
+        queue.put_many(["a", "b"])
         child.tell("look")
         assert child.line() == "2 0"
         child.end()

@@ -85,7 +85,7 @@ def test_no_deadline_is_of_a_clock_that_a_test_has_frozen(broker_dir: Path) -> N
     program = """
 broker = shmq.open(sys.argv[1], memory="16MiB")
 queue, empty = broker.queue("jobs"), broker.queue("empty")
-queue.put_many("abc")
+queue.put_many(["a", "b", "c"])
 time.monotonic = lambda: 5.0
 time.time = lambda: 5.0
 time.monotonic_ns = time.time_ns = lambda: 5_000_000_000

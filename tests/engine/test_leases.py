@@ -15,7 +15,7 @@ from tests.support.offspring import Offspring, Say
 def test_a_message_that_is_held_too_long_is_taken_back(broker: shmq.Broker) -> None:
     """Shows E9, E11, R8."""
     queue: shmq.Queue[Any] = broker.queue("leased", lease=2.0)
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     m = queue.receive(timeout=0)
     other = queue.consumer()
     eventually(lambda: queue.qsize() == 2, "the end of the lease")
@@ -74,7 +74,7 @@ def test_a_lease_that_ends_too_often_ends_among_the_dead(broker: shmq.Broker) ->
 
 
 def test_a_lease_that_is_altered_holds_for_what_is_taken_from_then_on(queue: shmq.Queue[Any]) -> None:
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     kept = queue.receive(timeout=0)
     queue.alter(lease=0.03)
     lent = queue.receive(timeout=0)

@@ -16,7 +16,7 @@ from tests.support.offspring import Offspring, Say
 
 def test_a_full_queue_says_how_full_it_is(broker: shmq.Broker) -> None:
     queue = broker.queue("jobs", maxsize=3)
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     puts: list[Callable[[], object]] = [
         lambda: queue.put("d", timeout=0),
         lambda: queue.put({"d": 1}, timeout=0.01),

@@ -92,7 +92,7 @@ def test_what_its_queue_says_of_its_life_stays_there(broker: shmq.Broker) -> Non
 
 def test_what_consumers_hold_stays_theirs(broker: shmq.Broker) -> None:
     here, there = broker.queue("here"), broker.queue("there")
-    here.put_many("abc")
+    here.put_many(["a", "b", "c"])
     held = here.receive(timeout=0)
     assert here.move(there) == 2
     assert bodies(there) == ["b", "c"]
@@ -108,7 +108,7 @@ def test_the_limits_of_the_target_hold_and_full_says_how_many(broker: shmq.Broke
     assert (bodies(there), bodies(here)) == ([0, 1, 2], [3, 4])
     there.purge()
     with pytest.raises(shmq.Full) as full:
-        there.put_many("abcd", timeout=0)
+        there.put_many([*"abcd"], timeout=0)
     assert full.value.accepted == 3
     there.purge()
     assert here.move(there) == 2

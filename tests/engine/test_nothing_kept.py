@@ -53,14 +53,14 @@ def get_many(broker, queue):
     return queue.get_many(50), queue
 
 def receive(broker, queue):
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     with queue.receive() as m:
         m.body
     held = queue.receive()
     return held, queue.receive_many(1), queue
 
 def fail(broker, queue):
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     queue.receive().reject("bad")
     queue.receive().retry("again")
     return [m.death for m in broker.queue("jobs.dead").browse()], queue
@@ -158,7 +158,7 @@ def refused(broker, queue):
     return seen, queue
 
 def forked(broker, queue):
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     m = queue.receive()
     pid = os.fork()
     if pid == 0:

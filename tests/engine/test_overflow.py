@@ -15,7 +15,7 @@ from tests.support.offspring import Offspring, Say
 
 def test_reject_is_full_at_once_whatever_the_timeout(broker: shmq.Broker) -> None:
     queue = broker.queue("jobs", maxsize=2, overflow="reject")
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     loan = queue.loan(5)
     with pytest.raises(shmq.Full) as caught:
         queue.put("c")
@@ -30,7 +30,7 @@ def test_reject_is_full_at_once_whatever_the_timeout(broker: shmq.Broker) -> Non
     loan.abandon()
     queue.get()
     with pytest.raises(shmq.Full) as caught:
-        queue.put_many("cde")
+        queue.put_many(["c", "d", "e"])
     assert caught.value.accepted == 1
     assert queue.get_many(5, timeout=0) == ["b", "c"]
 

@@ -146,7 +146,7 @@ def test_what_the_queue_has_no_level_for_is_refused(broker: shmq.Broker, queue: 
     with pytest.raises(ValueError, match="'plain' has no priorities"):
         plain.put("x", priority=9)
     with pytest.raises(ValueError, match="'plain' has no priorities"):
-        plain.put_many("x", priority=9)
+        plain.put_many(["x"], priority=9)
     for wrong in (-1, 10, 2**70):
         with pytest.raises(ValueError, match="0 to 9"):
             queue.put("x", priority=wrong)

@@ -197,7 +197,7 @@ def test_a_handler_that_raises_while_credit_comes_back_keeps_nobody_from_the_con
 def test_a_handler_that_raises_as_a_taker_comes_or_goes_costs_no_credit_and_no_row(
     broker: shmq.Broker, queue: Queue, monkeypatch: Patch, strike: Any, several: bool, where: str, side: Any
 ) -> None:
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     queues = [queue, broker.queue("other")] if several else [queue]
     consumer = broker.consumer(*queues, prefetch=1)
     first = consumer.receive(timeout=0)
@@ -222,7 +222,7 @@ def test_a_handler_that_raises_as_a_taker_comes_or_goes_costs_no_credit_and_no_r
 def test_what_a_handler_raises_while_a_loop_is_left_by_break_reaches_the_caller(
     queue: Queue, monkeypatch: Patch, strike: Callable[[], None]
 ) -> None:
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     with queue.consumer() as consumer:
         monkeypatch.setattr(consumer, "_give_back", ahead(strike, consumer._give_back))
         kept: list[Any] = []
@@ -398,7 +398,7 @@ def test_the_caller_has_the_message_or_it_was_not_delivered_wherever_a_handler_r
 ) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     with contextlib.closing(Timer(random.Random(seed))) as timer, queue.consumer() as consumer:
         lender: Any = consumer if own else queue._implicit()
         taker: Any = consumer if own else queue

@@ -57,7 +57,7 @@ def wait_for_one(path: str, say: Say) -> None:
 
 
 def test_an_exclusive_consumer_is_the_only_one(queue: shmq.Queue[Any]) -> None:
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     with queue.consumer(exclusive=True) as one:
         for refused in (
             lambda: queue.consumer(),
@@ -191,7 +191,7 @@ try:
 except shmq.ConsumerRefused:
     say("refused")
 """
-    queue.put_many("abc")
+    queue.put_many(["a", "b", "c"])
     queue.receive(timeout=0).ack()
     with Child(program, broker.path, queue.name) as child:
         assert child.line() == "has"

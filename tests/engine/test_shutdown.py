@@ -42,7 +42,7 @@ def finish(thread: threading.Thread) -> None:
 
 
 def test_takers_drain_a_queue_that_was_shut_down(queue: shmq.Queue[Any], take: Taker) -> None:
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     queue.shutdown()
     assert queue.statistics().shut_down
     with pytest.raises(shmq.ShutDown, match="reopen"):
@@ -50,7 +50,7 @@ def test_takers_drain_a_queue_that_was_shut_down(queue: shmq.Queue[Any], take: T
     with pytest.raises(shmq.ShutDown):
         queue.put({"c": 1}, timeout=0)
     with pytest.raises(shmq.ShutDown):
-        queue.put_many("c")
+        queue.put_many(["c"])
     with pytest.raises(shmq.ShutDown):
         queue.loan(5).commit()
     assert take(queue, None) == "a"
@@ -84,7 +84,7 @@ def test_a_message_released_while_draining_is_drained_too(queue: shmq.Queue[Any]
 
 
 def test_an_immediate_shutdown_ends_takers_at_once_and_messages_stay(queue: shmq.Queue[Any], take: Taker) -> None:
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     queue.shutdown(immediate=True)
     with pytest.raises(shmq.ShutDown):
         take(queue, None)
@@ -148,7 +148,7 @@ CALLS: dict[str, Call] = {
     **TAKE_CALLS,
     "put": lambda q: q.put("a"),
     "put_slow": lambda q: q.put({"a": 1}),
-    "put_many": lambda q: q.put_many("ab"),
+    "put_many": lambda q: q.put_many(["a", "b"]),
     "qsize": lambda q: q.qsize(),
     "statistics": lambda q: q.statistics(),
     "join": lambda q: q.join(timeout=0),

@@ -296,7 +296,7 @@ WRONG_CALLS: dict[str, Callable[[shmq.Queue[Any]], Any]] = {
     "timeout is no number": lambda q: q.put("a", timeout=float("nan")),
     "slow: timeout below 0": lambda q: q.put([1], timeout=-1),
     "slow: timeout is true": lambda q: q.put([1], timeout=True),
-    "put_many: timeout below 0": lambda q: q.put_many("ab", timeout=-1),
+    "put_many: timeout below 0": lambda q: q.put_many(["a", "b"], timeout=-1),
     "two bodies": lambda q: q.put("a", "b"),  # type: ignore[call-arg, arg-type]
     "no body": lambda q: q.put(),  # type: ignore[call-arg]
     "unknown option": lambda q: q.put("a", colour="red"),  # type: ignore[call-arg]
@@ -304,7 +304,7 @@ WRONG_CALLS: dict[str, Callable[[shmq.Queue[Any]], Any]] = {
     "a header of a wrong type": lambda q: q.put("a", headers={"x": [1]}),  # type: ignore[dict-item]
     "a header without a name": lambda q: q.put("a", headers={1: "x"}),  # type: ignore[dict-item]
     "put_many of a number": lambda q: q.put_many(7),  # type: ignore[arg-type]
-    "put_many with a wrong option": lambda q: q.put_many("ab", colour="red"),  # type: ignore[call-arg]
+    "put_many with a wrong option": lambda q: q.put_many(["a", "b"], colour="red"),  # type: ignore[call-arg]
     "get: positional": lambda q: q.get(5),  # type: ignore[call-arg]
     "get: unknown": lambda q: q.get(block=False),  # type: ignore[call-arg]
     "get: timeout below 0": lambda q: q.get(timeout=-0.1),

@@ -74,7 +74,7 @@ def test_a_delayed_message_comes_in_its_place(queue: shmq.Queue[Any]) -> None:
 def test_what_would_expire_before_it_is_due_is_refused(queue: shmq.Queue[Any], ttl: float) -> None:
     puts: list[Callable[..., object]] = [
         lambda **options: queue.put("a", **options),
-        lambda **options: queue.put_many("ab", **options),
+        lambda **options: queue.put_many(["a", "b"], **options),
         lambda **options: queue.loan(1, **options),
         lambda **options: queue.loan_array(1, "u1", **options),
     ]
@@ -177,7 +177,7 @@ def test_retry_delay_is_by_attempt_and_the_last_one_repeats(broker: shmq.Broker)
 
 def test_retry_delay_holds_for_an_exception_in_a_with_block_and_yields_to_an_own_delay(broker: shmq.Broker) -> None:
     queue: shmq.Queue[Any] = broker.queue("slowly", retry_delay=FAR)
-    queue.put_many("ab")
+    queue.put_many(["a", "b"])
     with contextlib.suppress(ZeroDivisionError), queue.receive(timeout=0):
         raise ZeroDivisionError
     queue.receive(timeout=0).retry(delay=0)

@@ -1,6 +1,7 @@
 """What the native module calls in Python is declared: the names in native/python are those of shmq/_native.pyi."""
 
 import ast
+import collections.abc
 import inspect
 import re
 import threading
@@ -30,6 +31,7 @@ ANSWERS: dict[str, Any] = {
     "MessageCalls": shmq.Message,
     "LockCalls": threading.RLock(),
     "ErrorCalls": shmq.errors,
+    "ContainerCalls": collections.abc,
 }
 # Functions of C that take the name as an argument.
 BY_ARGUMENT = ("call_slow", "is_error")
@@ -104,7 +106,7 @@ def test_c_gives_as_many_arguments_as_are_declared() -> None:
 
 def test_the_classes_that_c_calls_have_what_is_declared() -> None:
     protocols = declared((ROOT / "shmq/_native.pyi").read_text())
-    assert set(protocols) == {*ANSWERS, "AcceptedCalls"}  # which C writes, and reads nowhere
+    assert set(protocols) == {*ANSWERS, "AcceptedCalls"}  # of any exception
     for protocol, answer in ANSWERS.items():
         for name, count in protocols[protocol].items():
             function = getattr(answer, name)

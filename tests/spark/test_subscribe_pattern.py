@@ -73,7 +73,7 @@ def test_a_stream_takes_queues_that_come_later_and_goes_on_with_them(broker: shm
 
 
 def test_a_run_of_what_is_there_now_reads_queues_of_the_pattern(broker: shmq.Broker) -> None:
-    broker.queue("orders.a").put_many("123")
+    broker.queue("orders.a").put_many(["1", "2", "3"])
     source = stream(broker, subscribePattern=r"orders\..*")
     source.prepareForTriggerAvailableNow()
     start = source.initialOffset()

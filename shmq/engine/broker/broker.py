@@ -100,7 +100,10 @@ class Broker:
             raise TypeError(f"a Broker is no mapping; broker.queue({name!r}) opens the queue")
 
         def __contains__(self, name: object) -> bool:
-            raise TypeError(f"a Broker is no container; broker.queue({name!r}, create=False) raises NotFound")
+            raise TypeError(
+                f"a Broker is no container; broker.queue({name!r}, create=False) raises NotFound for one that is not "
+                "there, broker.queues() lists all"
+            )
 
         def __iter__(self) -> Iterator[Any]:
             raise TypeError("a Broker is no iterable; broker.queues() lists the queues")
@@ -214,7 +217,7 @@ class Broker:
 
         Example:
             >>> urgent, usual = broker.queue("urgent"), broker.queue("usual")
-            >>> usual.put_many("abc")
+            >>> usual.put_many(["a", "b", "c"])
             >>> urgent.put("x")
             4
             >>> with broker.consumer(urgent, usual) as consumer:

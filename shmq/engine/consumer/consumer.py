@@ -50,7 +50,7 @@ class Consumer(Lender, Generic[T]):
     back in its place, uncounted, when it is closed or its process ends; a death counts.
 
     Example:
-        >>> queue.put_many("ab")
+        >>> queue.put_many(["a", "b"])
         >>> queue.shutdown()
         >>> for m in queue.consumer():
         ...     with m:
@@ -175,7 +175,7 @@ class Consumer(Lender, Generic[T]):
         receive().
 
         Example:
-            >>> queue.put_many("abc")
+            >>> queue.put_many(["a", "b", "c"])
             >>> for m in consumer.receive_many(10, timeout=0):
             ...     with m:
             ...         print(m.body)

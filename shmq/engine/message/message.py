@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from shmq.codec import content_type_of, decode
+from shmq.codec import content_type_of, decode, excerpt
 from shmq.core import clock
 from shmq.core.queue import Delivery, MessageHandle
 from shmq.death import Death
@@ -74,7 +74,16 @@ class Message(MessageHandle, Generic[T]):
 
     def __repr__(self) -> str:
         state, size = self._outcome or "unsettled", quantity(self._size, "byte")
-        return f"<Message {self._id} of {self._queue.name!r}, position {self._position}, {size}, {state}>"
+        body = f"{size}{self._excerpt()}"
+        return f"<Message {self._id} of {self._queue.name!r}, position {self._position}, {body}, {state}>"
+
+    def _excerpt(self) -> str:
+        """How the body begins, as its bytes say: a codec may run anything, and counts damage. "": it is not there."""
+        try:
+            data = self._data()
+        except Exception:  # memory, say: whoever prints a message is about something else
+            return ""
+        return f": {excerpt(self._content, data)}" if data else ""
 
     def __reduce__(self) -> Any:
         raise TypeError("a Message belongs to the process that received it and cannot be pickled; send m.body")
@@ -305,7 +314,7 @@ class Message(MessageHandle, Generic[T]):
         Raises SettlementError as ack(); ValueError, TypeError for an unfit delay or elsewhere.
 
         Example:
-            >>> queue.put_many("ab")
+            >>> queue.put_many(["a", "b"])
             >>> queue.receive().release()
             >>> queue.get()
             'a'

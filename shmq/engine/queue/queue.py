@@ -351,7 +351,7 @@ class Queue(QueueManagement, Generic[T]):
         receive().
 
         Example:
-            >>> queue.put_many("abc")
+            >>> queue.put_many(["a", "b", "c"])
             >>> for m in queue.receive_many(2, timeout=0):
             ...     with m:
             ...         print(m.body)
@@ -379,7 +379,7 @@ class Queue(QueueManagement, Generic[T]):
         Closed.
 
         Example:
-            >>> queue.put_many("ab")
+            >>> queue.put_many(["a", "b"])
             >>> queue.shutdown()
             >>> for m in queue.consumer():
             ...     with m:
@@ -403,7 +403,7 @@ class Queue(QueueManagement, Generic[T]):
         message is shown at most once, in order.
 
         Example:
-            >>> queue.put_many("ab")
+            >>> queue.put_many(["a", "b"])
             >>> queue.put("c", headers={"width": 2000})
             3
             >>> for m in queue.browse():

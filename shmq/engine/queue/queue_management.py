@@ -45,13 +45,20 @@ def check_dead_letter(membership: Membership, name: str | None, target: object) 
         raise ValueError(f"dead_letter={target!r}: a queue of another broker; name one of this broker")
 
 
-_ELSEWHERE: Final = {  # what queue.Queue has, and how it is done here
-    "empty": "use queue.qsize() == 0, or get(timeout=0), which raises Empty",
-    "full": "use put(..., timeout=0), which raises Full",
-    "get_nowait": "use get(timeout=0)",
-    "put_nowait": "use put(..., timeout=0)",
-    "task_done": "use receive(), and ack() of the message",
-    "close": "a Queue needs no close; its broker has one",
+_AS_IN_MULTIPROCESSING: Final = "; a shmq.mp.Queue has what those of multiprocessing have"
+_ELSEWHERE: Final = {  # what other queues have, and how it is done here
+    "empty": f"use queue.qsize() == 0, or get(timeout=0), which raises Empty{_AS_IN_MULTIPROCESSING}",
+    "full": f"use put(..., timeout=0), which raises Full{_AS_IN_MULTIPROCESSING}",
+    "get_nowait": f"use get(timeout=0){_AS_IN_MULTIPROCESSING}",
+    "put_nowait": f"use put(..., timeout=0){_AS_IN_MULTIPROCESSING}",
+    "task_done": "use receive(), and ack() of the message; a shmq.mp.JoinableQueue has it",
+    "close": f"a Queue needs no close; its broker has one{_AS_IN_MULTIPROCESSING}",
+    "join_thread": f"a put is done when it returns{_AS_IN_MULTIPROCESSING}",
+    "cancel_join_thread": f"a put is done when it returns{_AS_IN_MULTIPROCESSING}",
+    "maxsize": "use queue.options['maxsize']",
+    "peek": "use browse(), which only looks",
+    "clear": "use purge()",
+    "ack": "use receive(), and ack() of the message",
 }
 
 
