@@ -19,9 +19,7 @@ KEY = bytes(range(32))
 SECRET = "a customer's secret "
 # The default leaves a tenth of the file system free: where less is free, nothing would go to disk.
 ROOMY = partial(BrokerSettings, disk=1 << 30)
-if getattr(
-    multiprocessing.current_process(), "_inheriting", False
-):  # a child that starts, and was not forked
+if getattr(multiprocessing.current_process(), "_inheriting", False):  # a child that starts, and was not forked
     vars(process_broker)["BrokerSettings"] = ROOMY
 
 
