@@ -35,6 +35,11 @@ shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64
     return weak_block_on(word, until_ns + slack) ? SHMQ_OK : SHMQ_TIMEOUT;
 }
 
+shmq_status shmq_sleep_long(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64_t until_ns, uint64_t *slice_end) {
+    (void)slice_end;
+    return shmq_sleep(m, word, expected, until_ns);
+}
+
 int shmq_futex_wake_count(shmq_a32 *word, int count) {
     if (!weak_running) {
         return 0;

@@ -53,6 +53,7 @@ void shmq_row_return(shmq_queue *q, uint32_t row);
 uint32_t shmq_announce(shmq_queue *q, uint32_t row, bool browsing);
 bool shmq_withdraw(shmq_queue *q, uint32_t row, bool browsing); /* true: a notifier had claimed the bit */
 uint64_t shmq_sleep_limit(shmq_queue *q); /* ns from now: some sleeper looks every patience, however many they are */
+uint64_t shmq_sleep_slice(const shmq_queue *q); /* ns: of many sleepers each has longer pieces, see wait_time.h */
 bool shmq_anybody_idle(shmq_queue *q);
 /* Has the consumer of this row looked at all that there is, with nothing for it? */
 bool shmq_has_looked(shmq_queue *q, uint32_t row);

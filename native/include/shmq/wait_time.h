@@ -31,10 +31,13 @@
 /* A wait is cut into pieces of about this: a signal that comes between two sleeps interrupts none of them, so its handlers
  * get their turn when the piece is over. Where the patience is long, twice the patience: it has to pass within a piece. */
 #define SHMQ_SLICE_NS UINT64_C(250000000)
+/* More sleepers of a queue than this have longer pieces, so that they look as often, all together, as so many do that have the
+ * usual ones. A watcher always has the usual one. */
+#define SHMQ_SLICE_SLEEPERS 4u
 /* So long a thread waits for another one of its process that has the structure lock; then signal handlers get their turn. */
 #define SHMQ_THREAD_LOCK_NS UINT64_C(50000000)
 /* Sleepers of a queue share the looks for a stopped process, one look in a patience, however many they are; but each has
- * one after this time. */
+ * one after this time. No piece is longer. */
 #define SHMQ_LONGEST_SLEEP_NS UINT64_C(10000000000)
 /* A process that has found something for its interpreter to dead-letter does so at its next call. If there is none others look
  * again after this time: an application that works for as long between two calls is not stopped. */

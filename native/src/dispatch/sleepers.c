@@ -180,13 +180,23 @@ bool shmq_withdraw(shmq_queue *q, uint32_t row, bool browsing) {
     return (shmq_and_seq(browsing ? &sleepers->browse : &sleepers->idle, ~bit) & bit) == 0;
 }
 
-uint64_t shmq_sleep_limit(shmq_queue *q) {
+static uint64_t sleepers_of(const shmq_queue *q) {
     uint32_t chunks = chunks_in_use(q);
     uint64_t sleepers = 0;
     for (uint32_t chunk = 0; chunk < chunks; chunk++) {
         sleepers += (uint64_t)__builtin_popcountll(shmq_load_relaxed(&q->page->sleepers[chunk].idle));
     }
-    uint64_t limit = q->m->patience_ns * (sleepers != 0 ? sleepers : 1);
+    return sleepers != 0 ? sleepers : 1;
+}
+
+uint64_t shmq_sleep_slice(const shmq_queue *q) {
+    uint64_t usual = shmq_slice_of(q->m), slice = usual * sleepers_of(q) / SHMQ_SLICE_SLEEPERS;
+    slice = slice < SHMQ_LONGEST_SLEEP_NS ? slice : SHMQ_LONGEST_SLEEP_NS;
+    return slice > usual ? slice : usual;
+}
+
+uint64_t shmq_sleep_limit(shmq_queue *q) {
+    uint64_t limit = q->m->patience_ns * sleepers_of(q);
     limit = limit < SHMQ_LONGEST_SLEEP_NS ? limit : SHMQ_LONGEST_SLEEP_NS;
     uint64_t noise =
         shmq_now_ns() * UINT64_C(0x9e3779b97f4a7c15) >> 32; /* spread, so that the sleepers do not all look at once */

@@ -278,8 +278,18 @@ static bool any_closing(const waiting *w) {
     return false;
 }
 
+/* The piece of a taker of several queues is that of the one with the fewest sleepers. */
+static uint64_t slice_of(const waiting *w) {
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < w->count; i++) {
+        uint64_t slice = shmq_sleep_slice(w->of[i].q);
+        least = slice < least ? slice : least;
+    }
+    return least;
+}
+
 /* One round: announce, look, sleep, withdraw. SHMQ_TIMEOUT: go on with another round. */
-static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d) {
+static shmq_status wait_round(const waiting *w, uint64_t *slice_end, uint32_t *from, shmq_delivery *d) {
     uint32_t seen = shmq_load_seq(w->word); /* read before all that a wake may be for */
     bool claimed, claimed_late;
     if (any_closing(w)) {
@@ -295,7 +305,7 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
     if (status == SHMQ_EMPTY && now < w->until_ns && (!shut || claimed || any_partial(w))) {
         uint64_t limit = claimed || shut ? SHMQ_SHORT_SLEEP_NS : sleep_limit(w);
         uint64_t until = w->until_ns - now > limit ? now + limit : w->until_ns;
-        slept = shmq_sleep(w->m, w->word, seen, until);
+        slept = shmq_sleep_long(w->m, w->word, seen, until, slice_end);
         slept_at_all = true;
     }
     bool woken = shmq_load_seq(w->word) != seen;
@@ -319,9 +329,9 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
 
 /* Rounds until an entry comes, the time is over, or there is a reason not to wait. */
 static shmq_status wait_rounds(const waiting *w, uint32_t *from, shmq_delivery *d) {
-    uint64_t slice_end = shmq_slice_end(w->m);
+    uint64_t slice_end = shmq_now_ns() + slice_of(w);
     for (;;) {
-        shmq_status status = wait_round(w, from, d);
+        shmq_status status = wait_round(w, &slice_end, from, d);
         if (status != SHMQ_TIMEOUT) {
             return status;
         }

@@ -131,6 +131,35 @@ static void a_row_is_in_one_list_at_a_time(void) {
     end();
 }
 
+/* All together look as often as four do, each after ten seconds at the latest. */
+static void many_sleepers_have_longer_pieces(void) {
+    enum { MANY = 200 };
+    static uint32_t rows[MANY];
+    begin();
+    uint64_t usual = shmq_slice_of(a);
+    for (uint32_t i = 0; i < MANY; i++) {
+        CHECK_EQUAL(shmq_sleep_slice(qb), i <= 4 ? usual : usual * i / 4 < 10 * SECOND ? usual * i / 4 : 10 * SECOND);
+        rows[i] = open_row(qa);
+        shmq_announce(qa, rows[i], false);
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+        (void)shmq_withdraw(qa, rows[i], false);
+        CHECK_EQUAL(shmq_row_close(qa, rows[i]), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_sleep_slice(qb), usual);
+    end();
+}
+
+/* It looks after the others, and does what is due. */
+static void a_watcher_has_a_piece_of_the_usual_length(void) {
+    shmq_a32 word = 0;
+    begin();
+    uint64_t begun = shmq_now_ns(), piece = begun + 600 * SECOND;
+    CHECK_EQUAL(shmq_sleep_long(a, &word, 0, SHMQ_FOR_EVER, &piece), SHMQ_TIMEOUT);
+    CHECK(piece >= begun + shmq_slice_of(a) && piece <= shmq_now_ns());
+    end();
+}
+
 /* Somebody has the one lock that there is, and messages come and go all the same. Shows S50. */
 static void messages_come_and_go_while_somebody_holds_the_lock(void) {
     begin();
@@ -401,6 +430,8 @@ static void a_wake_that_a_dying_one_got_is_no_rescue(void) {
 
 int main(void) {
     a_row_is_in_one_list_at_a_time();
+    many_sleepers_have_longer_pieces();
+    a_watcher_has_a_piece_of_the_usual_length();
     messages_come_and_go_while_somebody_holds_the_lock();
     a_notify_claims_one_sleeper_and_a_browser_hears_of_all();
     sleepers_are_woken_in_turn(0);
