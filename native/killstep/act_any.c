@@ -1,5 +1,6 @@
 #include "act_any.h"
 
+#include "shmq/news.h"
 #include "shmq/ring_wait.h"
 #include "shmq/sleepers.h"
 #include "shmq/take.h"
@@ -20,6 +21,25 @@ void act_receive_any(act *a, uint64_t until_ns) {
     const shmq_taking t = {.until_ns = until_ns};
     act_begin(a, CALL_RECEIVE, QUEUE_A, 0);
     shmq_status status = shmq_receive_any(of, COUNT, 0, &t, &from, &d);
+    SHMQ_ASSERT(status != SHMQ_OK || queues[from] == QUEUE_A);
+    act_received(a, QUEUE_A, status, &d);
+}
+
+void act_ask_for_news(act *a) { (void)shmq_or_seq(&a->q[QUEUE_A]->page->sleepers[0].browse, SHMQ_NEWS_BIT); }
+
+void act_receive_news(act *a) {
+    shmq_queue_wait of[COUNT] = {0};
+    shmq_news news[COUNT];
+    uint32_t from = 0;
+    shmq_delivery d;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        of[i].q = a->q[queues[i]];
+        of[i].owner = shmq_self(of[i].q);
+        shmq_news_begin(&news[i], of[i].q);
+    }
+    const shmq_taking t = {0};
+    act_begin(a, CALL_RECEIVE, QUEUE_A, 0);
+    shmq_status status = shmq_receive_news(of, news, COUNT, 0, &t, &from, &d);
     SHMQ_ASSERT(status != SHMQ_OK || queues[from] == QUEUE_A);
     act_received(a, QUEUE_A, status, &d);
 }

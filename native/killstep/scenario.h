@@ -71,6 +71,7 @@ void state_entry_sleeper(stage *s); /* and an entry, which it has not seen yet *
 void state_entries_sleeper(stage *s); /* and three */
 void state_sleepers(stage *s);
 void state_browser(stage *s);
+void state_asked(stage *s); /* a consumer of several queues has found queue "a" empty */
 void state_released(stage *s); /* an entry that was delivered before */
 void state_dead_claim(stage *s);
 void state_dead_holder(stage *s);

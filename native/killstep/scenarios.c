@@ -54,6 +54,7 @@ static void receive_limited(act *a) { act_receive(a, QUEUE_LIMITED, 0); }
 static void receive_sleeping(act *a) { act_receive(a, QUEUE_A, soon(PATIENCE_NS / 50)); }
 static void receive_any(act *a) { act_receive_any(a, 0); }
 static void receive_any_sleeping(act *a) { act_receive_any(a, soon(PATIENCE_NS / 50)); }
+static void receive_news(act *a) { act_receive_news(a); }
 static void settle(act *a) { act_settle(a); }
 static void release(act *a) { act_release(a, false); }
 static void retry(act *a) { act_release(a, true); }
@@ -258,6 +259,7 @@ const scenario scenarios[] = {
     {"wake-of-two", state_sleeper_of_two, bodies_small, put, SHMQ_OK, BUSY},
     {"wake-of-two-other", state_sleeper_of_two, bodies_small, put_limited, SHMQ_OK, BUSY},
     {"wake-browser", state_browser, bodies_small, put, SHMQ_OK, BUSY},
+    {"put-news", state_asked, bodies_small, put, SHMQ_OK, 0},
     {"get", state_few, NULL, get, SHMQ_OK, ON_SLOTS},
     {"get-empty", state_empty, NULL, get, SHMQ_EMPTY, ON_SLOTS},
     {"get-block", state_blocks, NULL, get, SHMQ_OK, ON_SLOTS},
@@ -286,6 +288,8 @@ const scenario scenarios[] = {
     {"receive-sleeps", state_empty, as_consumer, receive_sleeping, SHMQ_EMPTY, 0},
     {"receive-any", state_few, NULL, receive_any, SHMQ_OK, ON_SLOTS},
     {"receive-any-sleeps", state_empty, NULL, receive_any_sleeping, SHMQ_EMPTY, 0},
+    {"receive-news", state_few, NULL, receive_news, SHMQ_OK, ON_SLOTS},
+    {"receive-no-news", state_empty, NULL, receive_news, SHMQ_EMPTY, 0},
     {"peek", state_sleeper, peek_while_one_is_to_sleep, peek_and_pass_on, SHMQ_OK, 0},
     {"peek-any", state_sleeper, peek_while_one_is_to_sleep, peek_any_and_pass_on, SHMQ_OK, 0},
     {"ack", state_few, receive, settle, SHMQ_OK, ON_SLOTS},

@@ -237,6 +237,8 @@ void state_sleepers(stage *s) {
 
 void state_browser(stage *s) { stage_actor_start(s, ACTOR_SLEEPER, sleep_as_browser, has_entry); }
 
+void state_asked(stage *s) { act_ask_for_news(&s->survivor); }
+
 void state_released(stage *s) {
     state_few(s);
     act_receive(&s->survivor, QUEUE_A, 0);

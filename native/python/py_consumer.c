@@ -349,6 +349,7 @@ static void consumer_dealloc(PyObject *o) {
     if (self->whole != self) {
         Py_CLEAR(self->whole);
     }
+    consumer_news_free(self->news);
     Py_CLEAR(self->queue);
     Py_CLEAR(self->owner);
     Py_CLEAR(self->subscription);

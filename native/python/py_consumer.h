@@ -28,6 +28,7 @@ typedef struct py_consumer {
     bool sleeping; /* a thread, or the one behind a descriptor, sleeps on the consumer's row */
     bool watched; /* there is a descriptor, which Python serves */
     bool starved; /* a thread has waited for credit: when some comes, others are woken */
+    struct consumer_news *news; /* of several queues: which of them have none; NULL: it has not looked yet */
 } py_consumer;
 
 enum message_state {
@@ -82,6 +83,9 @@ int consumer_leaves(py_consumer *whole, bool own_row);
 /* What a take by `self` answers: the message, or an exception. If the consumer is closed, the last taker gives its row
  * back. */
 PyObject *consumer_left(py_consumer *self, PyObject *message);
+
+typedef struct consumer_news consumer_news;
+void consumer_news_free(consumer_news *news);
 
 /* Makes a message of an acquired entry, IN_TRANSIT, in the list of its consumer. NULL with an exception set: the entry
  * went back; without one: another process took it meanwhile. */

@@ -1,5 +1,6 @@
 /* Receives the next message of several queues; peek_any says whether there is one. */
 #include "py_consumer.h"
+#include "shmq/news.h"
 #include "shmq/ranks.h"
 #include "shmq/ring_wait.h"
 
@@ -107,6 +108,87 @@ static PyObject *next_of_any(PyObject *parts, several *s, uint32_t first, uint64
     }
 }
 
+/* ---- what has news ---- */
+
+/* What a consumer of several queues remembers between its calls. Its parts keep what this points to. */
+struct consumer_news {
+    several s;
+    shmq_news *of;
+    uint64_t since_ns; /* of all that is remembered */
+};
+
+void consumer_news_free(consumer_news *n) {
+    if (n != NULL) {
+        several_clear(&n->s);
+        PyMem_Free(n->of);
+        PyMem_Free(n);
+    }
+}
+
+/* NULL with an exception set. */
+static consumer_news *news_of(py_consumer *whole, PyObject *parts) {
+    consumer_news *n = whole->news;
+    if (SHMQ_LIKELY(n != NULL)) {
+        return n;
+    }
+    n = PyMem_Calloc(1, sizeof *n);
+    if (n == NULL) {
+        return (consumer_news *)PyErr_NoMemory();
+    }
+    if (!several_parts(parts, &n->s) || (n->of = PyMem_Calloc(n->s.count, sizeof *n->of)) == NULL) {
+        consumer_news_free(n);
+        return PyErr_Occurred() ? NULL : (consumer_news *)PyErr_NoMemory();
+    }
+    for (uint32_t i = 0; i < n->s.count; i++) {
+        shmq_news_begin(&n->of[i], n->s.of[i].q);
+    }
+    return whole->news = n;
+}
+
+static void forget_in_time(const py_consumer *whole, consumer_news *n) {
+    uint64_t now = shmq_about_now_ns();
+    if (SHMQ_UNLIKELY(now - n->since_ns >= whole->q->m->patience_ns)) {
+        n->since_ns = now;
+        shmq_news_forget(n->of, n->s.count);
+    }
+}
+
+/* (index of its queue, Message) of a queue that has news. NULL without an exception: the whole call has to look. */
+static PyObject *next_of_news(py_consumer *whole, PyObject *parts, uint32_t first) {
+    consumer_news *n = whole->owner->untold == NULL && consumer_usable(whole) == SHMQ_OK ? news_of(whole, parts) : NULL;
+    if (n == NULL) {
+        return NULL;
+    }
+    py_caller caller;
+    caller_begins(&caller, n->s.queues[0]);
+    const shmq_taking t = {.caller = &caller.c};
+    forget_in_time(whole, n);
+    for (;;) {
+        shmq_delivery d;
+        uint32_t from = 0;
+        shmq_status status = shmq_receive_news(n->s.of, n->of, n->s.count, first, &t, &from, &d);
+        if (status == SHMQ_OK) {
+            py_message *message = message_new((py_consumer *)PyTuple_GetItem(parts, from), &d, NULL);
+            if (message != NULL) {
+                return Py_BuildValue("(IN)", from, message);
+            }
+            if (PyErr_Occurred()) {
+                return NULL;
+            }
+        } else if (status == SHMQ_EMPTY) {
+            return NULL;
+        } else if (status != SHMQ_POISONED || !queue_dead_letter(n->s.queues[from], &d)) {
+            return queue_raise(n->s.queues[from], status);
+        }
+    }
+}
+
+static PyObject *next_of_all(PyObject *parts, several *s, uint32_t first, uint64_t until_ns) {
+    PyObject *found = several_parts(parts, s) ? next_of_any(parts, s, first, until_ns) : NULL;
+    several_clear(s);
+    return found;
+}
+
 PyObject *consumer_take_any(PyObject *o, PyObject *args) {
     py_consumer *whole = (py_consumer *)o;
     PyObject *parts, *timeout;
@@ -122,8 +204,10 @@ PyObject *consumer_take_any(PyObject *o, PyObject *args) {
     if (!consumer_enters(whole, &s.own_rows)) {
         Py_RETURN_NONE;
     }
-    PyObject *found = several_parts(parts, &s) ? next_of_any(parts, &s, first, until) : NULL;
-    several_clear(&s);
+    PyObject *found = next_of_news(whole, parts, first);
+    if (found == NULL && !PyErr_Occurred()) {
+        found = next_of_all(parts, &s, first, until);
+    }
     PyObject *kind, *error, *trace;
     PyErr_Fetch(&kind, &error, &trace);
     if (consumer_leaves(whole, s.own_rows) < 0) { /* if a handler raises, the message goes back */

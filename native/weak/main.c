@@ -11,7 +11,7 @@ const weak_scenario *const weak_scenarios[] = {
     &weak_full,      &weak_tombstone, &weak_hole,    &weak_blocks,  &weak_browse, &weak_count,
     &weak_steal,     &weak_recount,   &weak_waiters, &weak_sweep,   &weak_rows,   &weak_look,
     &weak_moved,     &weak_due,       &weak_select,  &weak_levels,  &weak_move,   &weak_ranks,
-    &weak_any,       &weak_join,      &weak_closing, &weak_memory,  NULL};
+    &weak_any,       &weak_join,      &weak_closing, &weak_memory,  &weak_news,   NULL};
 
 static double seconds(void) {
     struct timespec now;

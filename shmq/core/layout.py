@@ -106,6 +106,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("word", "<u8", 0, 0),
             ("page", "<u8", 0, 8),
             ("name_hash", "<u8", 0, 16),
+            ("news", "<u8", 0, 24),
         ),
     ),
     "process": (

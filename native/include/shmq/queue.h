@@ -163,7 +163,9 @@ SHMQ_OFFSET(shmq_ring_shm, freed_bytes, 1272);
  *   24  used     holder of the structure lock                               reaper, notify after a death
  *
  * idle: sleeps or is about to, and no notifier has claimed it - the one truth of which consumers are to be woken.
- * browse: the same for browsers, which are all woken. want: inside a receive, see ranks.h. */
+ * browse: the same for browsers, which are all woken; bit 0 of the first 64, of the row that nobody has: a consumer of
+ * several queues asks for news (news.h). want: inside a receive, see ranks.h. */
+#define SHMQ_NEWS_BIT UINT64_C(1)
 typedef struct shmq_sleepers_shm {
     shmq_a64 idle;
     shmq_a64 browse;

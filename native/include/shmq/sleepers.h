@@ -26,6 +26,8 @@ static inline uint64_t shmq_version_starved(uint64_t version, uint64_t chances) 
 void shmq_notify_starved(shmq_queue *q);
 /* The notifier has made an entry available: it wakes one sleeper, and every sleeping browser. Part of every transition that can. */
 void shmq_notify(shmq_queue *q);
+/* Consumers of several queues look at this one again (news.h). */
+void shmq_news_raise(shmq_queue *q);
 /* Wakes every sleeping consumer and browser: the terms have changed by which takers get messages. */
 void shmq_notify_consumers(shmq_queue *q);
 /* Wakes these, producers and joiners: shutdown, deletion. */

@@ -40,6 +40,7 @@ static const char *check_chunk(const shmq_queue *q, uint32_t chunk, uint32_t chu
     uint64_t idle = shmq_load_seq(&sleepers->idle), browse = shmq_load_seq(&sleepers->browse);
     uint64_t want = shmq_load_seq(&sleepers->want);
     uint64_t used = shmq_load_seq(&sleepers->used);
+    browse &= chunk == 0 ? ~SHMQ_NEWS_BIT : UINT64_MAX;
     if (chunk == 0 && ((used | idle | browse | want) & 1) != 0) {
         return "consumer row 0 is in use, but no consumer can have it";
     }

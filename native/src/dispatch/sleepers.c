@@ -101,8 +101,14 @@ static bool wake_one(shmq_queue *q, uint32_t chunk, uint64_t of) {
     return false;
 }
 
+void shmq_news_raise(shmq_queue *q) { shmq_add_seq(&q->m->directory[q->index].news, 1); }
+
 static void wake_all_of(shmq_queue *q, shmq_a64 *bits, uint32_t chunk) {
     uint64_t word = shmq_swap_seq(bits, 0);
+    if (chunk == 0 && (word & SHMQ_NEWS_BIT) != 0) {
+        shmq_news_raise(q);
+        word &= ~SHMQ_NEWS_BIT;
+    }
     for (; word != 0; word &= word - 1) {
         (void)wake_row(q, chunk * 64 + (uint32_t)__builtin_ctzll(word));
     }

@@ -130,6 +130,10 @@ shmq_status shmq_receive(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) 
     return status;
 }
 
+shmq_status shmq_receive_offered(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
+    return received(q, t, d, shmq_offer_acquire(q, d));
+}
+
 void shmq_want_any(shmq_queue_wait *of, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         of[i].wants = is_ranked(of[i].q);

@@ -46,6 +46,7 @@ void shmq_sleepers_recover(shmq_queue *q, const shmq_liveness *l) {
             shmq_and_seq(&q->page->sleepers[chunk].want, ~dead);
         }
     }
+    shmq_news_raise(q); /* a dead notifier may have taken the bit */
     wake_forgotten(q);
 }
 

@@ -336,9 +336,11 @@ class Consumer(Lender, Generic[T]):
         except ShmqError as error:
             _LOG.debug("a message that was dropped went back: %s", error)
             back = True
+        whole = self._of or self
         if back:
             self._dropped.add(delivery.position)
-        whole = self._of or self
+        if back and whole is not self:
+            whole._dropped.add(delivery.message_id)  # so that it asks its parts
         if_free(whole._lock, whole._room.notify)  # else the thread that has it looks again within half a second
         if whole._readiness is not None:
             whole._readiness.has_credit()

@@ -58,6 +58,7 @@ class ConsumerOfSeveral(Consumer[T]):
             for part in self._parts:
                 part.close()
             raise
+        self._asked = tuple(self._parts)
         self._closed = self._ended = False
 
     def _told(self) -> str:
@@ -77,14 +78,17 @@ class ConsumerOfSeveral(Consumer[T]):
         return ShutDown(f"{self._told()} are shut down", remedy="reopen() takes one back into service")
 
     def _tell_of_dropped(self) -> None:
-        for part in self._parts:
-            part._tell_of_dropped()
+        if self._dropped:
+            asked = self._dropped.copy()
+            for part in self._parts:
+                part._tell_of_dropped()
+            self._dropped.difference_update(asked)
 
     # ---- receiving ---------------------------------------------------------------------------------------------
 
     def _take_now(self, timeout: float | None) -> Message[T] | None:
         try:
-            found = self._take_any(tuple(self._parts), self._turn, timeout)
+            found = self._take_any(self._asked, self._turn, timeout)
         except ShutDown:
             raise self._all_shut() from None
         except Empty:

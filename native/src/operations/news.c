@@ -1,0 +1,92 @@
+/* A consumer of several queues looks only at those of which there is news; see news.h. */
+#include "shmq/news.h"
+
+#include "shmq/flow.h"
+#include "shmq/ranks.h"
+#include "shmq/sleepers.h"
+
+void shmq_news_begin(shmq_news *news, const shmq_queue *q) {
+    *news = (shmq_news){.word = &q->m->directory[q->index].news, .seen = SHMQ_NO_NEWS};
+}
+
+void shmq_news_forget(shmq_news *news, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        news[i].seen = SHMQ_NO_NEWS;
+    }
+}
+
+/* A look. *final: it found nothing, and a notifier tells of whatever comes. Else it is to be repeated: a claim is in the
+ * way, which may be of the dead; or something was left to others, or out of reach on disk. */
+static shmq_status look(const shmq_queue_wait *w, bool *final, shmq_delivery *d) {
+    bool claimed;
+    shmq_status status = shmq_look(w, &claimed, d);
+    *final = status == SHMQ_EMPTY && !claimed && !d->left && !d->starved &&
+             (!shmq_flow_is_on(d->flow_seen) || d->searched) && shmq_load_seq(&w->q->page->shut_down) == SHMQ_OPEN;
+    return status;
+}
+
+/* Pair of looks: the consumer sets the bit, then looks at the slots; a notifier changes a slot's word, then looks at the
+ * bits. `news` is read first: the notifier that takes the bit raises it behind that. */
+static uint64_t ask_for_news(const shmq_queue_wait *w, const shmq_news *n) {
+    uint64_t seen = shmq_load_seq(n->word);
+    shmq_or_seq(&w->q->page->sleepers[0].browse, SHMQ_NEWS_BIT);
+    return seen;
+}
+
+static shmq_status look_at(const shmq_queue_wait *w, shmq_news *n, shmq_delivery *d) {
+    bool final;
+    if (shmq_load_seq(&w->q->page->shut_down) == SHMQ_STOPPED) {
+        return SHMQ_EMPTY;
+    }
+    shmq_status status = look(w, &final, d);
+    if (!final) {
+        return status; /* a queue in traffic is not asked for news */
+    }
+    uint64_t seen = ask_for_news(w, n);
+    status = look(w, &final, d);
+    n->seen = final ? seen : SHMQ_NO_NEWS;
+    return status;
+}
+
+static bool has_none(const shmq_news *n) { return SHMQ_LIKELY(shmq_load_seq(n->word) == n->seen); }
+
+/* SHMQ_EMPTY: the whole call decides, for consumers of one of them have ranks. Else as shmq_queue_usable: of a deleted
+ * one the consumer is to hear whatever the others have. */
+static shmq_status all_usable(const shmq_queue_wait *of, const shmq_news *news, uint32_t count, uint32_t *from) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (has_none(&news[i])) {
+            continue;
+        }
+        *from = i;
+        SHMQ_TRY(shmq_queue_usable(of[i].q));
+        if (shmq_load_relaxed(&of[i].q->page->terms) != 0) {
+            return SHMQ_EMPTY;
+        }
+    }
+    return SHMQ_OK;
+}
+
+static shmq_status offer(shmq_queue_wait *of, shmq_news *news, uint32_t count, uint32_t first, uint32_t *from,
+                         shmq_delivery *d) {
+    *from = 0;
+    SHMQ_TRY(shmq_queue_enter(of[0].q)); /* one upkeep serves all */
+    SHMQ_TRY(all_usable(of, news, count, from));
+    for (uint32_t i = 0, index = first % count; i < count; i++, index = index + 1 < count ? index + 1 : 0) {
+        shmq_status status = has_none(&news[index]) ? SHMQ_EMPTY : look_at(&of[index], &news[index], d);
+        if (status != SHMQ_EMPTY) {
+            *from = index;
+            return status;
+        }
+    }
+    return SHMQ_EMPTY;
+}
+
+shmq_status shmq_receive_news(shmq_queue_wait *of, shmq_news *news, uint32_t count, uint32_t first,
+                              const shmq_taking *t, uint32_t *from, shmq_delivery *d) {
+    shmq_status status;
+    do {
+        SHMQ_TRY(offer(of, news, count, first, from, d));
+        status = shmq_receive_offered(of[*from].q, t, d);
+    } while (status == SHMQ_SETTLED);
+    return status;
+}
