@@ -97,6 +97,8 @@ def _look_at_shared_memory() -> Iterator[Verdict]:
     total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
     if not is_memory(kind := shm_type()):
         yield Verdict("/dev/shm", "bad", f"is not a tmpfs (type {kind:#x}); mount one there")
+    if found.f_flag & os.ST_RDONLY:
+        yield Verdict("/dev/shm", "bad", "is read-only; mount it writable")
     state: State = "note" if total < _SMALL or free < total // 10 else "ok"
     remedy = "; enlarge it (in Docker --shm-size)" if state == "note" else ""
     detail = f"{size(total)}, {size(free)} free, a new broker takes at most {size(default_memory())}{remedy}"
@@ -270,6 +272,8 @@ def _look_at_directory(path: str) -> Iterator[Verdict]:
         check_owner(path, found)
         check_filesystem(path, directory)
         kind = mounted_type(found.st_dev) or "a file system of unknown type"
+        if os.fstatvfs(directory).f_flag & os.ST_RDONLY:
+            yield Verdict("directory", "bad", f"{path} is on a read-only file system; mount it writable")
     finally:
         os.close(directory)
     yield Verdict("directory", "ok", f"{path}, mode {found.st_mode & 0o777:04o}, on {kind}")

@@ -76,6 +76,18 @@ def _broker_error(kind: type[BrokerError], default_remedy: str = "") -> Callable
     return make
 
 
+_REMEDIES: Final = {
+    errno_codes.EROFS: "mount it writable: all who use a broker write there; shmq check needs the right to read only",
+    errno_codes.EMFILE: "close some files, or raise the limit of this process (ulimit -n)",
+    errno_codes.ENFILE: "close some files, or raise the limit of the host (sysctl fs.file-max)",
+    errno_codes.ENOMEM: "end other programs, or raise the limit of memory (ulimit -v, of the container)",
+}
+
+
+def _of_the_system(what: str, figures: str, remedy: str, errno: int) -> Exception:
+    return BrokerError(what, figures=figures, remedy=remedy or _REMEDIES.get(errno, ""), errno=errno or None)
+
+
 def _plain(
     kind: type[Empty | ShutDown | Timeout | Closed | ConsumerRefused | NotFound | SettlementError | MessageTooLarge],
     default_remedy: str = "",
@@ -113,7 +125,7 @@ _EXCEPTIONS: Final[dict[str, Callable[[str, str, str, int], Exception]]] = {
     "DENIED": _denied,
     "FOREIGN": _broker_error(ForeignSegment),
     "IN_USE": _broker_error(SegmentInUse),
-    "OS": _broker_error(BrokerError),
+    "OS": _of_the_system,
 }
 
 

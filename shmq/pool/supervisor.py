@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from shmq.core import clock
 from shmq.core.queue import death_record_signal, reap
+from shmq.death import killed_by
 from shmq.engine.handle.open_queue import membership_of, set_pool
 from shmq.errors import NotFound, ShmqError, WorkerError
 from shmq.pool.failure_log import FailureLog
@@ -355,12 +356,7 @@ class Supervisor:
 
 
 def _end_of(code: int) -> str:
-    if code >= 0:
-        return f"ended with exit code {code}"
-    try:
-        return f"killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"killed by signal {-code}"
+    return killed_by(-code) if code < 0 else f"ended with exit code {code}"
 
 
 def _behind(text: str) -> str:

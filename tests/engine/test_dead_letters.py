@@ -10,6 +10,7 @@ import pytest
 
 import shmq
 from shmq.core.queue import death_record_signal
+from shmq.death import died_with_it
 from tests.engine.child import Child, eventually
 
 
@@ -80,6 +81,13 @@ def test_zero_attempts_mean_no_limit(broker: shmq.Broker) -> None:
     assert queue.receive(timeout=0).delivery_count == 51
 
 
+def test_a_death_by_processes_says_how_the_last_one_ended() -> None:
+    assert died_with_it((), signal.SIGSEGV) is None
+    assert died_with_it((7,), None) == "1 process died with it, pid 7"
+    assert died_with_it((7,), signal.SIGSEGV) == "1 process died with it, pid 7; killed by SIGSEGV"
+    assert died_with_it((7, 8), 63) == "2 processes died with it, pids 7, 8; the last one killed by signal 63"
+
+
 def test_a_message_that_kills_is_dead_after_max_deaths_with_the_pids(broker_dir: Path, broker: shmq.Broker) -> None:
     queue = broker.queue("jobs", max_deaths=2)
     queue.put("deadly")
@@ -102,6 +110,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert death is not None
     assert (death.reason, death.pids) == ("max_deaths", tuple(pids))
     assert death.signal in (None, signal.SIGKILL)
+    assert death.error == f"2 processes died with it, pids {pids[0]}, {pids[1]}"  # nobody waited for them
     assert queue.statistics().deaths == 2
 
 

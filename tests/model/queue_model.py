@@ -220,7 +220,12 @@ class QueueModel(CrowdModel):
 
     def end_poisoned(self, entry: Entry) -> None:
         deaths = self.options["max_deaths"]
-        self.bury(entry, "max_deaths" if deaths and entry.deaths >= deaths else "max_deliveries")
+        if deaths and entry.deaths >= deaths:
+            who = f"pids {', '.join(map(str, entry.pids))}" if len(entry.pids) > 1 else f"pid {entry.pids[0]}"
+            count = "1 process" if len(entry.pids) == 1 else f"{len(entry.pids)} processes"
+            self.bury(entry, "max_deaths", f"{count} died with it, {who}")
+        else:
+            self.bury(entry, "max_deliveries")
 
     def join(self) -> bool:
         """Is nothing left? Who asks buries what nobody may be given any more."""

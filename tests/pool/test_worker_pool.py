@@ -132,6 +132,8 @@ def test_a_message_that_kills_three_workers_is_dead_with_signal_and_pids(
     assert dead.death.reason == "max_deaths"
     assert dead.death.signal == signal.SIGKILL
     assert len(set(dead.death.pids)) == 3
+    pids = ", ".join(map(str, dead.death.pids))
+    assert dead.death.error == f"3 processes died with it, pids {pids}; the last one killed by SIGKILL"
     assert jobs.statistics().deaths == 3
     texts = [record.getMessage() for record in caplog.records]
     assert (
@@ -198,6 +200,7 @@ def test_the_signal_is_known_though_others_bury_the_message_before_the_pool_know
     assert len(deaths) == count
     known = deaths[-50:]  # the broker keeps 128 notes, here two on each death
     assert [death for death in known if death is None or death.signal != signal.SIGKILL] == []
+    assert {(death.error or "").partition("; ")[2] for death in known if death is not None} == {"killed by SIGKILL"}
 
 
 def test_handlers_may_put_more_while_a_run_until_empty_goes_on(broker: shmq.Broker) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 from shmq.core import clock
 from shmq.core.handles import directory_entry, settings_of, settings_version, steal
 from shmq.core.queue import DEAD, EXPIRED, NAME_MAX, SETTINGS, Delivery
-from shmq.death import DeathReason
+from shmq.death import DeathReason, died_with_it
 from shmq.engine.handle.declaration import declared
 from shmq.engine.handle.open_queue import (
     OpenQueue,
@@ -133,7 +133,8 @@ def _reason_text(error: BaseException | str | None) -> str | None:
 def _try_move(letter: DeadLetter) -> bool:
     """Moves it. False: not ours any more. Raises Full, OutOfSpace, and it stays locked by this process."""
     queue, delivery = letter.queue, letter.delivery
-    death = (queue.name, letter.reason, letter.error, letter.at, letter.pids, letter.signal)
+    error = died_with_it(letter.pids, letter.signal) if letter.reason == "max_deaths" else letter.error
+    death = (queue.name, letter.reason, error, letter.at, letter.pids, letter.signal)
     try:
         head = with_death(delivery.head(), *death)
     except (DecodeError, ValueError, TypeError):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from shmq.core.queue import DEATH_RECORD_MOVER, DEATH_RECORD_PROCESS, death_records
+from shmq.death import died_with_it
 
 if TYPE_CHECKING:
     from shmq.core.segment import Member
@@ -44,7 +45,10 @@ def completed(member: Member, death: Death) -> Death:
         return death
     # What was told before was looked at when it was dead-lettered.
     number = _told(member, death.pids[-1], death.at - _SLACK, death.at + _NEAR)
-    return death if number is None else replace(death, signal=number)
+    if number is None:
+        return death
+    error = died_with_it(death.pids, number) if death.reason == "max_deaths" else death.error
+    return replace(death, signal=number, error=error)
 
 
 def _told(member: Member, pid: int, since: float, until: float) -> int | None:
