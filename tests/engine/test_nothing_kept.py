@@ -37,7 +37,7 @@ def kept():
 
 ours = set()
 def opened(**options):
-    broker = shmq.open(sys.argv[1] if sys.argv[2] == "directory" else None, memory="16MiB", **options)
+    broker = shmq.open(sys.argv[1] if sys.argv[2] == "directory" else None, memory="16MiB", disk="1GiB", **options)
     ours.add(broker._membership.key)
     return broker
 

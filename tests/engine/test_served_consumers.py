@@ -315,7 +315,7 @@ def test_a_message_that_is_taken_away_gives_its_credit_back(broker: shmq.Broker)
 @pytest.mark.alone
 def test_one_that_stands_by_is_told_at_once_also_where_messages_lie_on_disk(broker_dir: Path) -> None:
     """It would wait for whoever moves messages, as long as one that was stopped may delay others: here for a minute."""
-    with shmq.open(broker_dir, memory="16MiB", patience=60.0) as patient:
+    with shmq.open(broker_dir, memory="16MiB", disk="1GiB", patience=60.0) as patient:
         queue = patient.queue("backlog", codec="bytes", max_memory=20_000, live_consumers=1)
         queue.put_many(bytes(100) for _ in range(1000))
         assert queue.statistics().flowed

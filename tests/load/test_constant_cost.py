@@ -29,7 +29,7 @@ SLEEPERS, MESSAGES = 50, 100
 
 @pytest.fixture
 def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
-    with shmq.open(broker_dir, memory="128MiB") as opened:
+    with shmq.open(broker_dir, memory="128MiB", disk="8GiB") as opened:
         yield opened
 
 

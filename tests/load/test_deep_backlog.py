@@ -100,7 +100,7 @@ def test_a_backlog_of_many_times_the_memory_arrives_in_order_and_nobody_grows(
     """Shows S101, S106, S180."""
     count = MESSAGES // PRODUCERS
     books = [tmp_path / f"book-{number}" for number in range(CONSUMERS)]
-    with shmq.open(broker_dir, memory=BUDGET) as broker, family() as children:
+    with shmq.open(broker_dir, memory=BUDGET, disk="8GiB") as broker, family() as children:
         queue = broker.queue("backlog", codec="bytes", max_memory=IN_MEMORY)
         watch = Watch(segment_file(broker_dir), children)
         children.extend(Offspring(produce, queue, number, count, seed) for number in range(PRODUCERS))

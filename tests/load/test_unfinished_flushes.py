@@ -33,7 +33,7 @@ def put_and_get_on_a_full_disk(queue: shmq.Queue[Any], say: Say) -> None:
 
 
 def test_nothing_is_lost_when_flushes_fail_beside_a_deep_backlog(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="64MiB") as broker:
+    with shmq.open(broker_dir, memory="64MiB", disk="8GiB") as broker:
         queue = broker.queue("backlog", codec="bytes", max_memory="16MiB")
         with Offspring(put_and_get_on_a_full_disk, queue) as child:
             child.line()
@@ -54,7 +54,7 @@ def drain(queue: shmq.Queue[Any], say: Say) -> None:
 
 
 def test_a_consumer_hears_of_a_shutdown_when_the_backlog_is_drained(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="64MiB") as broker, family() as children:
+    with shmq.open(broker_dir, memory="64MiB", disk="8GiB") as broker, family() as children:
         queue = broker.queue("backlog", codec="bytes", max_memory="16MiB")
         for _ in range(DEEP):
             queue.put(BODY)
