@@ -251,7 +251,7 @@ def test_what_may_not_be_read_is_told_and_comes_when_it_may(place: Path, what: s
     home.chmod(0o700)
 
     def work() -> None:
-        with shmq.open(home / "broker", memory=MEMORY, disk="1GiB") as broker:
+        with shmq.open(home / "broker", memory=MEMORY) as broker:
             queue = flowing(broker)
             put_numbers(queue, range(COUNT))
             file = files(home / "broker")[3]
@@ -276,7 +276,7 @@ def test_a_directory_of_another_user_is_told_and_all_comes_when_it_is_given_back
     path.chmod(0o2770)
 
     def begin() -> None:
-        with shmq.open(path, memory=MEMORY, disk="1GiB") as broker:
+        with shmq.open(path, memory=MEMORY) as broker:
             put_numbers(flowing(broker), range(COUNT))
 
     def try_both() -> tuple[int, int]:

@@ -19,7 +19,7 @@ COUNT = 1000
 
 
 def opened(path: Path) -> shmq.Broker:
-    return shmq.open(path, memory=MEMORY, disk="1GiB")
+    return shmq.open(path, memory=MEMORY)
 
 
 def flowing(broker: shmq.Broker) -> shmq.Queue[Any]:
