@@ -103,15 +103,16 @@ static PyObject *browsed(uint64_t place, const shmq_delivery *d, uint64_t own_ex
                          (unsigned long long)own_expiry);
 }
 
-/* _browse(place) -> (next place, None) at the end of its level, else (place + 1, (place, id, enqueued_ns, content,
- * delivery, deaths, redelivered, priority, head, body, expires_ns, own_expires_ns)). The copy is sound: the slot's word
- * was the same before and after. */
+/* _browse(place, free=False) -> (next place, None) at the end of its level, else (place + 1, (place, id, enqueued_ns,
+ * content, delivery, deaths, redelivered, priority, head, body, expires_ns, own_expires_ns)). The copy is sound: the slot's
+ * word was the same before and after. With `free` what consumers hold is passed by. */
 static PyObject *queue_browse(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned long long place;
     uint64_t position;
     shmq_ring *level;
-    if (!PyArg_ParseTuple(args, "K", &place) || !queue_ready(self) ||
+    int free = false;
+    if (!PyArg_ParseTuple(args, "K|p", &place, &free) || !queue_ready(self) ||
         (level = level_of(self, place, &position)) == NULL) {
         return NULL;
     }
@@ -137,6 +138,10 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
         }
         if (SHMQ_UNLIKELY(status != SHMQ_OK)) {
             return queue_raise(self, status);
+        }
+        if (free && d.depth != SHMQ_ON_DISK && shmq_state_is_in_hand(shmq_word_state(d.word))) {
+            position = at + 1;
+            continue;
         }
         PyObject *headers = PyBytes_FromStringAndSize((const char *)d.headers, d.headers_len);
         PyObject *body = PyBytes_FromStringAndSize((const char *)d.bytes, (Py_ssize_t)d.body_len);

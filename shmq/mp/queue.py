@@ -206,7 +206,7 @@ class Queue(Generic[T]):
         return not is_ready(self._queue)
 
     def full(self) -> bool:
-        """Whether a put() would have to wait now. Raises nothing of its own.
+        """Whether a put() would have to wait now; without maxsize False as long as messages can go to disk. Raises nothing.
 
         Example:
             >>> from shmq.mp import Queue
@@ -216,7 +216,8 @@ class Queue(Generic[T]):
         """
         if self._maxsize:
             return used_of(self._queue)[0] >= self._maxsize
-        return self._queue.qsize() >= settings_of(self._queue)["slots"]
+        settings = settings_of(self._queue)
+        return not settings["flows"] and self._queue.qsize() >= settings["slots"]
 
     # ---- event loops -------------------------------------------------------------------------------------------
 

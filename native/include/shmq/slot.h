@@ -96,6 +96,9 @@ static inline bool shmq_state_is_seen(uint32_t state) {
            state == SHMQ_LOCKED;
 }
 
+/* And of these, those that a consumer holds. */
+static inline bool shmq_state_is_in_hand(uint32_t state) { return state == SHMQ_ACQUIRED || state == SHMQ_LOCKED; }
+
 typedef struct shmq_slot_shm {
     shmq_a64 word;
     shmq_a64 position;

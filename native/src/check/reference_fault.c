@@ -116,7 +116,7 @@ static uint32_t process_of(const shmq_queue *q, uint32_t owner) {
 /* A broken slot still names its body: both are lost, and reported as such. */
 static void note_slot(recount *r, const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word) {
     uint32_t state = shmq_word_state(word);
-    if (state == SHMQ_ACQUIRED || state == SHMQ_LOCKED) {
+    if (shmq_state_is_in_hand(state)) {
         uint32_t row = process_of(q, shmq_word_owner(word));
         r->owned[row < SHMQ_PROCESS_ROWS ? row : 0] += row < SHMQ_PROCESS_ROWS;
         r->trace = (r->trace ^ word) * UINT64_C(0x100000001b3);

@@ -13,8 +13,7 @@
 static uint64_t own_word(const shmq_slot_shm *slot, const shmq_delivery *d) {
     uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
     uint32_t state = shmq_word_state(word);
-    bool ours = (state == SHMQ_ACQUIRED || state == SHMQ_LOCKED) && shmq_word_owner(word) == d->owner &&
-                shmq_word_tag(word) == d->tag &&
+    bool ours = shmq_state_is_in_hand(state) && shmq_word_owner(word) == d->owner && shmq_word_tag(word) == d->tag &&
                 shmq_load_acquire(&slot->position) == d->position; /* SYNC ring.publish */
     return ours ? word : 0;
 }

@@ -454,11 +454,23 @@ class Queue(QueueManagement, Generic[T]):
         do_upkeep(self._membership)
         return looked_at(self, selector, columns)
 
-    def _browsed(self, places: list[int], ends: tuple[int, ...] | None) -> Iterator[Message[T]]:
-        """places: where to go on, by level, the most important first; ends: where to stop; None: nowhere."""
+    def _free(self, selector: str | None) -> Iterator[Message[T]]:
+        """What is there now and nobody holds, in order. Raises as browse()."""
+        selects = selection(selector, self._membership.member.wall_of)
+        self._is_ready()  # or raises: deleted, closed
+        do_upkeep(self._membership)
+        ends = self._ends()
+        found = self._browsed(first_of(ends), ends, free=True)
+        return found if selects is None else filter(selects, found)
+
+    def _browsed(self, places: list[int], ends: tuple[int, ...] | None, *, free: bool = False) -> Iterator[Message[T]]:
+        """places: where to go on, by level, the most important first; ends: where to stop; None: nowhere.
+
+        free: what consumers hold is passed by.
+        """
         depth = 0
         while depth < len(places):
-            places[depth], seen = self._browse(places[depth])
+            places[depth], seen = self._browse(places[depth], free)
             if seen is not None and (ends is None or seen[0] < ends[depth]):
                 yield browsed(Message, self, seen)
                 depth = 0 if ends is None else depth  # meanwhile something more important may have come

@@ -68,6 +68,7 @@ class QueueManagement(OpenQueue):
     if TYPE_CHECKING:
 
         def browse(self, *, selector: str | None) -> Iterator[Message[Any]]: ...
+        def _free(self, selector: str | None) -> Iterator[Message[Any]]: ...
 
     if not TYPE_CHECKING:  # for type checkers they are not there at all
 
@@ -203,7 +204,7 @@ class QueueManagement(OpenQueue):
             return self._purge()
         if loaded(selector) is None:  # a variable that is empty by mistake must not throw everything away
             raise SelectorError("the selector is empty", remedy="leave it out to purge everything")
-        return sum(self._purge_at(message.position) for message in self.browse(selector=selector))
+        return sum(self._purge_at(message.position) for message in self._free(selector))
 
     def move(self, to: Queue[Any], *, selector: str | None = None, limit: int | None = None, copy: bool = False) -> int:
         """Moves what is ready or delayed to another queue of the broker, in order; how many.

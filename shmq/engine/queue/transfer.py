@@ -91,7 +91,7 @@ def transfer(source: QueueManagement, to: object, selector: str | None, limit: i
     reap(membership_of(source).live())  # what a dead mover had goes first: it is in its place before the first look
     moved = 0
     try:
-        for message in source.browse(selector=selector):
+        for message in source.browse(selector=selector) if copy else source._free(selector):
             moved += _copy(message, to) if copy else _move_from(source, message.position, to)
             if moved == limit:
                 break
