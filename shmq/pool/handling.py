@@ -259,6 +259,7 @@ def _dead(queue: Queue[Any], delivery: Delivery, reason: FailureReason, error: s
     settings = settings_of(queue)
     if reason == "max_deaths":
         why = f"{quantity(delivery.deaths, 'process')} died with it, max_deaths={settings['max_deaths']}"
+        error = None  # it says that, too; who they were, the lines on the workers have said
     elif reason == "max_deliveries":
         attempts = delivery.delivery + in_hand
         why = f"{quantity(attempts, 'attempt')} failed, max_deliveries={settings['max_deliveries']}"

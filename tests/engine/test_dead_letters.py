@@ -88,7 +88,9 @@ def test_a_death_by_processes_says_how_the_last_one_ended() -> None:
     assert died_with_it((7, 8), 63) == "2 processes died with it, pids 7, 8; the last one killed by signal 63"
 
 
-def test_a_message_that_kills_is_dead_after_max_deaths_with_the_pids(broker_dir: Path, broker: shmq.Broker) -> None:
+def test_a_message_that_kills_is_dead_after_max_deaths_with_the_pids(
+    broker_dir: Path, broker: shmq.Broker, caplog: pytest.LogCaptureFixture
+) -> None:
     queue = broker.queue("jobs", max_deaths=2)
     queue.put("deadly")
     program = """
@@ -111,6 +113,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert (death.reason, death.pids) == ("max_deaths", tuple(pids))
     assert death.signal in (None, signal.SIGKILL)
     assert death.error == f"2 processes died with it, pids {pids[0]}, {pids[1]}"  # nobody waited for them
+    assert f"message 1 of queue 'jobs' is dead (max_deaths: {death.error})" in caplog.text
     assert queue.statistics().deaths == 2
 
 

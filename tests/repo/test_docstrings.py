@@ -47,6 +47,11 @@ def test_a_snapshot_explains_each_of_its_fields() -> None:
         assert [f for f in fields if not re.search(rf"^ *(\w+, )*{f}(, \w+)*: ", text, re.MULTILINE)] == []
 
 
+def test_the_help_of_what_makes_a_queue_names_all_options() -> None:
+    named = set(re.findall(r"\w+", inspect.getdoc(shmq.Broker.queue) or ""))
+    assert set(shmq.QueueOptions.__annotations__) - named == set()
+
+
 def test_what_a_docstring_lacks_is_noticed() -> None:
     def bare(path: str, limit: int) -> None:
         """Does it.

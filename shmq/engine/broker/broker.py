@@ -135,8 +135,11 @@ class Broker:
         codec: how this handle turns bodies into bytes and back: None (bytes-like, str, JSON values, numpy arrays),
             "bytes", "pickle" (any object; the only way to unpickle) or a Codec.
         create: False: NotFound when there is none.
-        options: see QueueOptions. What is not given is taken as it is; what is given and was given before must be
-            equal; what nobody gave before is set by the first who does, so the start order does not matter.
+        options: maxsize, max_bytes, max_memory, slot_size, overflow, priorities, groups, live_consumers, max_ttl,
+            expires, lease, retry_delay, max_deliveries, max_deaths, dead_letter, dead_letter_expired, temporary,
+            checksum, alerts: help(shmq.QueueOptions) tells of each. What is not given is taken as it is; what is given
+            and was given before must be equal; what nobody gave before is set by the first who does, so the start
+            order does not matter.
 
         Raises OptionsMismatch naming both values and who set the first; ValueError, TypeError for a wrong argument;
         Full or OutOfSpace without room for the ring; BrokerError for one queue too many; Closed.

@@ -133,8 +133,7 @@ def _reason_text(error: BaseException | str | None) -> str | None:
 def _try_move(letter: DeadLetter) -> bool:
     """Moves it. False: not ours any more. Raises Full, OutOfSpace, and it stays locked by this process."""
     queue, delivery = letter.queue, letter.delivery
-    error = died_with_it(letter.pids, letter.signal) if letter.reason == "max_deaths" else letter.error
-    death = (queue.name, letter.reason, error, letter.at, letter.pids, letter.signal)
+    death = (queue.name, letter.reason, letter.error, letter.at, letter.pids, letter.signal)
     try:
         head = with_death(delivery.head(), *death)
     except (DecodeError, ValueError, TypeError):
@@ -165,7 +164,8 @@ def move_to_dead_letters(
         return False
     membership = membership_of(queue)
     pids, signal = endings(membership.live(), delivery.message_id) if delivery.deaths else ((), None)
-    letter = DeadLetter(queue, delivery, reason, _reason_text(error), clock.wall(), pids, signal)
+    text = died_with_it(pids, signal) if reason == "max_deaths" else _reason_text(error)
+    letter = DeadLetter(queue, delivery, reason, text, clock.wall(), pids, signal)
     pool, failure = pool_of(queue) if reason in _FAILURES else None, cast("FailureReason", reason)
     if pool is not None:
         pool.dies(delivery, failure)
