@@ -244,14 +244,14 @@ static PyObject *consumer_take(PyObject *o, PyObject *timeout) {
 
 /* Is there nothing that Python has to do first? */
 static bool is_plain(const py_consumer *self) {
-    return self->owner != NULL && !self->several && self->whole == self && !self->closed && !self->watched &&
+    return self->owner != NULL && self->whole == self && !self->closed && !self->watched &&
            PySet_Size(self->dropped) == 0 && self->owner->dead_letters == 0 && consumer_usable(self) == SHMQ_OK;
 }
 
 PyObject *consumer_receive_until(PyObject *o, PyObject *timeout, uint64_t until_ns) {
     py_consumer *self = (py_consumer *)o;
     if (SHMQ_LIKELY(is_plain(self))) {
-        PyObject *message = take(self, until_ns, false);
+        PyObject *message = SHMQ_UNLIKELY(self->several) ? consumer_take_news(self) : take(self, until_ns, false);
         if (SHMQ_LIKELY(message != Py_None)) {
             return message;
         }
@@ -268,7 +268,11 @@ PyObject *consumer_receive(PyObject *o, PyObject *timeout) {
 PyObject *consumer_one_more(PyObject *o) {
     py_consumer *self = (py_consumer *)o;
     if (is_plain(self)) {
-        return take(self, 0, true);
+        PyObject *message = self->several ? consumer_take_news(self) : take(self, 0, true);
+        if (message != Py_None || !self->several) {
+            return message;
+        }
+        Py_DECREF(message);
     }
     if (self->owner != NULL && !consumer_has_credit(self->whole)) {
         Py_RETURN_NONE;

@@ -28,6 +28,7 @@ typedef struct py_consumer {
     bool sleeping; /* a thread, or the one behind a descriptor, sleeps on the consumer's row */
     bool watched; /* there is a descriptor, which Python serves */
     bool starved; /* a thread has waited for credit: when some comes, others are woken */
+    uint32_t turn; /* of several queues: which is asked first */
     struct consumer_news *news; /* of several queues: which of them have none; NULL: it has not looked yet */
 } py_consumer;
 
@@ -107,8 +108,10 @@ PyObject *message_intact(PyObject *o, PyObject *unused);
 /* Gives all of these back to their places together; no attempt is counted. Sorts the array. False: no memory, and none
  * went back. */
 bool messages_go_back(py_message **all, uint32_t count);
-/* _take_any(consumers, first, timeout) -> (index of its consumer, Message not delivered yet); None: the whole has no
- * credit. */
+/* The next message of several queues, from one that has news. None: Python has to look. */
+PyObject *consumer_take_news(py_consumer *whole);
+/* _take_any(consumers, timeout) -> Message not delivered yet; None: the whole has no credit. The consumers are always the
+ * same, and the whole keeps the tuple. */
 PyObject *consumer_take_any(PyObject *o, PyObject *args);
 
 #endif

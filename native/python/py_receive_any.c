@@ -85,22 +85,27 @@ static bool several_parts(PyObject *parts, several *s) {
     return true;
 }
 
-/* (index of its queue, Message), or an exception. */
-static PyObject *next_of_any(PyObject *parts, several *s, uint32_t first, uint64_t until_ns) {
+/* The message of an entry that part `from` has acquired; the next one is looked for behind its queue first. NULL: as
+ * message_new(). */
+static PyObject *message_of(py_consumer *whole, PyObject *parts, uint32_t from, const shmq_delivery *d) {
+    py_message *message = message_new((py_consumer *)PyTuple_GetItem(parts, from), d, NULL);
+    whole->turn = message != NULL ? from + 1 : whole->turn;
+    return (PyObject *)message;
+}
+
+/* A Message, or an exception. */
+static PyObject *next_of_any(py_consumer *whole, PyObject *parts, several *s, uint64_t until_ns) {
     py_caller caller;
     caller_begins(&caller, s->queues[0]);
     const shmq_taking t = {.until_ns = until_ns, .caller = &caller.c};
     for (;;) {
         shmq_delivery d;
         uint32_t from = 0;
-        shmq_status status = shmq_receive_any(s->of, s->count, first, &t, &from, &d);
+        shmq_status status = shmq_receive_any(s->of, s->count, whole->turn, &t, &from, &d);
         if (status == SHMQ_OK) {
-            py_message *message = message_new((py_consumer *)PyTuple_GetItem(parts, from), &d, NULL);
-            if (message != NULL) {
-                return Py_BuildValue("(IN)", from, message);
-            }
-            if (PyErr_Occurred()) {
-                return NULL;
+            PyObject *message = message_of(whole, parts, from, &d);
+            if (message != NULL || PyErr_Occurred()) {
+                return message;
             }
         } else if (status != SHMQ_POISONED || !queue_dead_letter(s->queues[from], &d)) {
             return queue_raise(s->queues[from], status);
@@ -110,8 +115,9 @@ static PyObject *next_of_any(PyObject *parts, several *s, uint32_t first, uint64
 
 /* ---- what has news ---- */
 
-/* What a consumer of several queues remembers between its calls. Its parts keep what this points to. */
+/* What a consumer of several queues remembers between its calls. It has its parts, which keep what this points to. */
 struct consumer_news {
+    PyObject *parts; /* borrowed */
     several s;
     shmq_news *of;
     uint64_t since_ns; /* of all that is remembered */
@@ -142,6 +148,7 @@ static consumer_news *news_of(py_consumer *whole, PyObject *parts) {
     for (uint32_t i = 0; i < n->s.count; i++) {
         shmq_news_begin(&n->of[i], n->s.of[i].q);
     }
+    n->parts = parts;
     return whole->news = n;
 }
 
@@ -153,10 +160,10 @@ static void forget_in_time(const py_consumer *whole, consumer_news *n) {
     }
 }
 
-/* (index of its queue, Message) of a queue that has news. NULL without an exception: the whole call has to look. */
-static PyObject *next_of_news(py_consumer *whole, PyObject *parts, uint32_t first) {
+/* A Message of a queue that has news. NULL without an exception: the whole call has to look. */
+static PyObject *next_of_news(py_consumer *whole, PyObject *parts) {
     consumer_news *n = whole->owner->untold == NULL && consumer_usable(whole) == SHMQ_OK ? news_of(whole, parts) : NULL;
-    if (n == NULL) {
+    if (n == NULL || !queue_begins(n->s.queues[0])) {
         return NULL;
     }
     py_caller caller;
@@ -166,14 +173,11 @@ static PyObject *next_of_news(py_consumer *whole, PyObject *parts, uint32_t firs
     for (;;) {
         shmq_delivery d;
         uint32_t from = 0;
-        shmq_status status = shmq_receive_news(n->s.of, n->of, n->s.count, first, &t, &from, &d);
+        shmq_status status = shmq_receive_news(n->s.of, n->of, n->s.count, whole->turn, &t, &from, &d);
         if (status == SHMQ_OK) {
-            py_message *message = message_new((py_consumer *)PyTuple_GetItem(parts, from), &d, NULL);
-            if (message != NULL) {
-                return Py_BuildValue("(IN)", from, message);
-            }
-            if (PyErr_Occurred()) {
-                return NULL;
+            PyObject *message = message_of(whole, parts, from, &d);
+            if (message != NULL || PyErr_Occurred()) {
+                return message;
             }
         } else if (status == SHMQ_EMPTY) {
             return NULL;
@@ -183,34 +187,11 @@ static PyObject *next_of_news(py_consumer *whole, PyObject *parts, uint32_t firs
     }
 }
 
-static PyObject *next_of_all(PyObject *parts, several *s, uint32_t first, uint64_t until_ns) {
-    PyObject *found = several_parts(parts, s) ? next_of_any(parts, s, first, until_ns) : NULL;
-    several_clear(s);
-    return found;
-}
-
-PyObject *consumer_take_any(PyObject *o, PyObject *args) {
-    py_consumer *whole = (py_consumer *)o;
-    PyObject *parts, *timeout;
-    unsigned int first;
-    uint64_t until;
-    several s = {0};
-    if (!PyArg_ParseTuple(args, "OIO", &parts, &first, &timeout) || !parse_timeout(timeout, &until)) {
-        return NULL;
-    }
-    if (!consumer_is_open(whole)) {
-        return NULL;
-    }
-    if (!consumer_enters(whole, &s.own_rows)) {
-        Py_RETURN_NONE;
-    }
-    PyObject *found = next_of_news(whole, parts, first);
-    if (found == NULL && !PyErr_Occurred()) {
-        found = next_of_all(parts, &s, first, until);
-    }
+/* Behind the look of a thread that has entered. */
+static PyObject *left_with(py_consumer *whole, bool own_rows, PyObject *found) {
     PyObject *kind, *error, *trace;
     PyErr_Fetch(&kind, &error, &trace);
-    if (consumer_leaves(whole, s.own_rows) < 0) { /* if a handler raises, the message goes back */
+    if (consumer_leaves(whole, own_rows) < 0) { /* if a handler raises, the message goes back */
         Py_CLEAR(found);
         Py_CLEAR(kind);
         Py_CLEAR(error);
@@ -219,6 +200,37 @@ PyObject *consumer_take_any(PyObject *o, PyObject *args) {
         PyErr_Restore(kind, error, trace);
     }
     return consumer_left(whole, found);
+}
+
+PyObject *consumer_take_news(py_consumer *whole) {
+    bool own_rows;
+    if (whole->news == NULL || !consumer_enters(whole, &own_rows)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *found = left_with(whole, own_rows, next_of_news(whole, whole->news->parts));
+    return found != NULL || PyErr_Occurred() ? found : Py_NewRef(Py_None);
+}
+
+PyObject *consumer_take_any(PyObject *o, PyObject *args) {
+    py_consumer *whole = (py_consumer *)o;
+    PyObject *parts, *timeout;
+    uint64_t until;
+    several s = {0};
+    if (!PyArg_ParseTuple(args, "OO", &parts, &timeout) || !parse_timeout(timeout, &until)) {
+        return NULL;
+    }
+    if (!consumer_is_open(whole)) {
+        return NULL;
+    }
+    if (!consumer_enters(whole, &s.own_rows)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *found = next_of_news(whole, parts);
+    if (found == NULL && !PyErr_Occurred() && several_parts(parts, &s)) {
+        found = next_of_any(whole, parts, &s, until);
+    }
+    several_clear(&s);
+    return left_with(whole, s.own_rows, found);
 }
 
 /* Waits without the interpreter lock until a queue has something. */

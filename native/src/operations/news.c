@@ -50,16 +50,22 @@ static shmq_status look_at(const shmq_queue_wait *w, shmq_news *n, shmq_delivery
 
 static bool has_none(const shmq_news *n) { return SHMQ_LIKELY(shmq_load_seq(n->word) == n->seen); }
 
-/* SHMQ_EMPTY: the whole call decides, for consumers of one of them have ranks. Else as shmq_queue_usable: of a deleted
- * one the consumer is to hear whatever the others have. */
-static shmq_status all_usable(const shmq_queue_wait *of, const shmq_news *news, uint32_t count, uint32_t *from) {
-    for (uint32_t i = 0; i < count; i++) {
-        if (has_none(&news[i])) {
+static uint32_t behind(uint32_t index, uint32_t count) { return index + 1 < count ? index + 1 : 0; }
+
+/* Passes by those that have none, from `first` on. *begin: how many of them before the first that has some. SHMQ_EMPTY: none
+ * has; or the whole call decides, for consumers of one of them have ranks. Else as shmq_queue_usable: of a deleted one the
+ * consumer is to hear whatever the others have. */
+static shmq_status pass_by(const shmq_queue_wait *of, const shmq_news *news, uint32_t count, uint32_t first,
+                           uint32_t *begin, uint32_t *from) {
+    *begin = count;
+    for (uint32_t i = 0, index = first; i < count; i++, index = behind(index, count)) {
+        if (has_none(&news[index])) {
             continue;
         }
-        *from = i;
-        SHMQ_TRY(shmq_queue_usable(of[i].q));
-        if (shmq_load_relaxed(&of[i].q->page->terms) != 0) {
+        *begin = i < *begin ? i : *begin;
+        *from = index;
+        SHMQ_TRY(shmq_queue_usable(of[index].q));
+        if (shmq_load_relaxed(&of[index].q->page->terms) != 0) {
             return SHMQ_EMPTY;
         }
     }
@@ -68,10 +74,11 @@ static shmq_status all_usable(const shmq_queue_wait *of, const shmq_news *news, 
 
 static shmq_status offer(shmq_queue_wait *of, shmq_news *news, uint32_t count, uint32_t first, uint32_t *from,
                          shmq_delivery *d) {
+    uint32_t begin;
     *from = 0;
     SHMQ_TRY(shmq_queue_enter(of[0].q)); /* one upkeep serves all */
-    SHMQ_TRY(all_usable(of, news, count, from));
-    for (uint32_t i = 0, index = first % count; i < count; i++, index = index + 1 < count ? index + 1 : 0) {
+    SHMQ_TRY(pass_by(of, news, count, first % count, &begin, from));
+    for (uint32_t i = begin, index = (first + begin) % count; i < count; i++, index = behind(index, count)) {
         shmq_status status = has_none(&news[index]) ? SHMQ_EMPTY : look_at(&of[index], &news[index], d);
         if (status != SHMQ_EMPTY) {
             *from = index;

@@ -44,7 +44,6 @@ class ConsumerOfSeveral(Consumer[T]):
         self._queue = queues[0]
         self._prefetch = prefetch
         self._of = None
-        self._turn = 0  # whose queue is asked first
         self._lock = threading.RLock()
         self._room = threading.Condition(self._lock)
         self._readiness = None
@@ -88,17 +87,13 @@ class ConsumerOfSeveral(Consumer[T]):
 
     def _take_now(self, timeout: float | None) -> Message[T] | None:
         try:
-            found = self._take_any(self._asked, self._turn, timeout)
+            return self._take_any(self._asked, timeout)
         except ShutDown:
             raise self._all_shut() from None
         except Empty:
             raise Empty(
                 f"nothing came to {self._told()} within the timeout", remedy="wait longer, or do other work"
             ) from None
-        if found is None:
-            return None
-        self._turn = (found[0] + 1) % len(self._parts)
-        return found[1]
 
     def _watch(self, readiness: Readiness) -> None:
         super()._watch(readiness)
