@@ -138,6 +138,7 @@ class _Report:
         return "\n".join(
             [
                 table(_HEAD, rows),
+                "the seconds are those of parsing and of what was killed; shmq bench throughput measures the queues",
                 "",
                 f"{quantity(self.workers, 'worker')}, {quantity(self.producers, 'producer')}, seed {self.seed}; "
                 f"{self._killed()}",
