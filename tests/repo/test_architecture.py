@@ -19,7 +19,7 @@ ORDER: list[tuple[tuple[int | str, ...], str, str]] = [
     ((2, 3), "native/src/dispatch/sleepers.c", "shmq_notify"),
     ((3, 4), "native/src/dispatch/sleepers.c", "wake_one"),
     ((4, 5), "native/src/dispatch/sleepers.c", "wake_row"),
-    ((6,), "native/src/wake/wait.c", "shmq_sleep"),
+    ((6,), "native/src/wake/wait.c", "shmq_sleep_long"),
     ((7, 9), "native/src/operations/ring_wait.c", "wait_round"),
     ((8,), "native/src/operations/ring_wait.c", "wait_rounds"),
     (("shmq_look",), "native/src/operations/ring_wait.c", "look_at_all"),
