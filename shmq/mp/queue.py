@@ -206,7 +206,9 @@ class Queue(Generic[T]):
         return not is_ready(self._queue)
 
     def full(self) -> bool:
-        """Whether a put() would have to wait now; without maxsize False as long as messages can go to disk. Raises nothing.
+        """Whether a put() would have to wait now. Raises nothing of its own.
+
+        Without maxsize it is False where messages go to disk.
 
         Example:
             >>> from shmq.mp import Queue

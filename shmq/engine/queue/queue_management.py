@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from shmq.core import clock
@@ -230,7 +231,8 @@ class QueueManagement(OpenQueue):
             'b'
         """
         do_upkeep(self._membership)
-        return transfer(self, to, selector, limit, copy)
+        look = partial(self.browse, selector=selector) if copy else partial(self._free, selector)
+        return transfer(self, to, look, limit, copy)
 
     def alter(self, **options: Unpack[QueueOptions]) -> None:
         """Changes options of the queue, for all of its users at once; the others stay as they are.

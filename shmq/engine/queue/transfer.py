@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from shmq.core import clock
@@ -78,8 +79,10 @@ def _copy(message: Message[Any], to: OpenQueue) -> bool:
     return True
 
 
-def transfer(source: QueueManagement, to: object, selector: str | None, limit: int | None, copy: bool) -> int:
-    """See Queue.move."""
+def transfer(
+    source: QueueManagement, to: object, look: Callable[[], Iterator[Message[Any]]], limit: int | None, copy: bool
+) -> int:
+    """See Queue.move. `look` finds what is to be moved or copied."""
     if not isinstance(to, OpenQueue):
         raise TypeError(f"to={to!r}: a Queue is expected, not {type(to).__name__}; use broker.queue(name)")
     if to == source:
@@ -91,7 +94,7 @@ def transfer(source: QueueManagement, to: object, selector: str | None, limit: i
     reap(membership_of(source).live())  # what a dead mover had goes first: it is in its place before the first look
     moved = 0
     try:
-        for message in source.browse(selector=selector) if copy else source._free(selector):
+        for message in look():
             moved += _copy(message, to) if copy else _move_from(source, message.position, to)
             if moved == limit:
                 break
