@@ -50,7 +50,9 @@ def put_many(s: Scene) -> Verb:
 
 
 def get(s: Scene) -> Verb:
-    return Verb(s.get, before=s.add, uses_up=s.situation.back > 0)
+    """Of what came back each message is got: the first get of a process pays for many."""
+    back = s.situation.back
+    return Verb(s.get, uses_up=True, times=back) if back else Verb(s.get, before=s.add)
 
 
 def get_many(s: Scene) -> Verb:
