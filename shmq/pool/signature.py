@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coro
 from functools import lru_cache
 from typing import Any, Final
 
-__all__ = ["check_handler", "check_runs", "unfinished"]
+__all__ = ["check_arguments", "check_handler", "check_runs", "unfinished"]
 
 _PLAIN: Final = "give a plain function"
 _KINDS: Final = (
@@ -52,6 +52,13 @@ def check_handler(handler: Callable[..., Any]) -> None:
             f"handler={handler!r}: cannot be called with one message: {error}; it is called as handler(message), "
             f"its signature is {signature}"
         ) from None
+
+
+def check_arguments(initargs: object) -> tuple[Any, ...]:
+    """Raises TypeError for what is no tuple or list: of one text each character would be an argument."""
+    if not isinstance(initargs, tuple | list):
+        raise TypeError(f"initargs={initargs!r:.60}: a tuple of arguments is expected; with one argument (argument,)")
+    return tuple(initargs)
 
 
 @lru_cache(maxsize=256)

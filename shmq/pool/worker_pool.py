@@ -20,7 +20,7 @@ from shmq.options import check_bool, check_timeout
 from shmq.pool.in_thread import InThread
 from shmq.pool.interruption import Interruption
 from shmq.pool.job import Job
-from shmq.pool.signature import check_handler, check_runs
+from shmq.pool.signature import check_arguments, check_handler, check_runs
 from shmq.pool.supervisor import Supervisor
 from shmq.quantity import quantity
 from shmq.wait_time import WORKERS_END
@@ -149,7 +149,7 @@ class WorkerPool(Generic[T, R]):
             handler,
             results,
             initializer,
-            tuple(initargs),
+            check_arguments(initargs),
             max_messages,
             selector=selector or None,
             time_limit=_check_time_limit(time_limit, self._processes),

@@ -116,6 +116,12 @@ def test_an_initializer_that_does_not_run_is_refused(broker: shmq.Broker) -> Non
     assert jobs.qsize() == 1
 
 
+@pytest.mark.parametrize("arguments", ["db", b"db", {"name": "db"}, 5, None])
+def test_arguments_that_are_no_tuple_are_refused(broker: shmq.Broker, arguments: Any) -> None:
+    with pytest.raises(TypeError, match=r"initargs=.*with one argument \(argument,\)"):
+        shmq.WorkerPool(broker.queue("jobs"), print, processes=0, initializer=print, initargs=arguments)
+
+
 def test_a_process_that_a_handler_has_forked_does_not_do_its_parents_work_again(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from shmq.options.value import parse_size
-from shmq.pool.signature import check_runs
+from shmq.pool.signature import check_arguments, check_runs
 from shmq.spark.warm.job import Job
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def map_in_pool(
 
     wanted = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     job = Job(
-        calls=cloudpickle.dumps((handler, initializer, tuple(initargs))),
+        calls=cloudpickle.dumps((handler, initializer, check_arguments(initargs))),
         run=_RUN,
         processes=processes,
         memory=parse_size(memory, "memory"),
