@@ -7,6 +7,7 @@ for the place, for the error text.
 from __future__ import annotations
 
 import json
+import json.scanner
 import math
 import sys
 from typing import Any, Final, NoReturn
@@ -14,7 +15,7 @@ from typing import Any, Final, NoReturn
 from shmq.errors import DecodeError
 from shmq.quantity import quantity
 
-__all__ = ["decode_finite_json", "decode_json", "encode_json", "encode_text", "refuse"]
+__all__ = ["SCANNER", "decode_finite_json", "decode_json", "encode_json", "encode_text", "refuse"]
 
 # Python's own limit for int from and to text, by default. Not the one in force here: the reader's process has its own.
 _MAX_INT_DIGITS: Final = 4_300
@@ -98,6 +99,8 @@ def _finite(text: str) -> float:
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
+# The part of it that is written in C, for the native core: it reads bodies with it, without a frame of Python.
+SCANNER: Final[Any] = vars(_DECODER)["scan_once"] if getattr(json.scanner, "c_make_scanner", None) else None
 _FINITE_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 
 

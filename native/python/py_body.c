@@ -1,5 +1,6 @@
 /* The body of a lent message: copied, pinned in its block, or decoded. */
 #include "py_consumer.h"
+#include "py_json.h"
 
 /* A checked copy; NULL without an exception: the checksum does not fit. */
 static PyObject *body_copy(const py_message *self) {
@@ -60,7 +61,7 @@ PyObject *message_data(PyObject *o, PyObject *unused) {
     return Py_NewRef(self->view != NULL ? self->view : self->bytes);
 }
 
-/* A body of bytes or text that came with its slot, as most do. NULL without an exception: the body is another kind. */
+/* A body of bytes, text or JSON that came with its slot, as most do. NULL without an exception: the body is another kind. */
 static PyObject *small_body(const py_message *self) {
     bool there = self->link != NULL ? !shmq_member_is_closed(self->q->m) : self->outcome != NULL;
     if (!self->copied || !there) {
@@ -72,6 +73,9 @@ static PyObject *small_body(const py_message *self) {
         PyObject *text = PyUnicode_DecodeUTF8(body, (Py_ssize_t)self->d.body_len, "strict");
         PyErr_Clear(); /* not text: _decoded() says so */
         return text;
+    }
+    if (self->d.content == CONTENT_JSON && queue->codec_kind == CODEC_DEFAULT) {
+        return json_read(body, (Py_ssize_t)self->d.body_len); /* NULL: _decoded() says what it is */
     }
     bool bytes = queue->codec_kind == CODEC_BYTES || (self->d.content == CONTENT_BYTES && knows_text(queue));
     return bytes ? PyBytes_FromStringAndSize(body, (Py_ssize_t)self->d.body_len) : NULL;

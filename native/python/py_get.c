@@ -69,9 +69,10 @@ SHMQ_NOINLINE shmq_status queue_get_later(py_queue *self, shmq_getting *g, uint6
 /* The next body. NULL: *status says why, unless an exception is set. */
 static PyObject *get_one(py_queue *self, uint64_t until_ns, shmq_status *status) {
     copier to = {.queue = self};
-    shmq_getting g = {.contents = self->codec_kind == CODEC_BYTES ? CONTENT_END
-                                  : knows_text(self)              ? CONTENT_TEXT + 1
-                                                                  : 0,
+    shmq_getting g = {.contents = self->codec_kind == CODEC_BYTES     ? CONTENT_END
+                                  : self->codec_kind == CODEC_DEFAULT ? CONTENT_JSON + 1
+                                  : knows_text(self)                  ? CONTENT_TEXT + 1
+                                                                      : 0,
                       .copy = copy_body,
                       .to = &to};
     for (;;) {

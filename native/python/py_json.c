@@ -1,5 +1,6 @@
-/* Bodies that JSON has a form for, written without a call into Python. The text is the one that shmq/codec_json.py
- * writes; what that refuses, or has to look at twice, is left to it: it says what is wrong. */
+/* Bodies that JSON has a form for, written and read without a frame of Python. The text is the one that
+ * shmq/codec_json.py writes, and the reader its own; what that refuses, or has to look at twice, is left to it: it says
+ * what is wrong. */
 #include "py_json.h"
 
 #include <string.h>
@@ -117,4 +118,40 @@ bool json_written(column *to, PyObject *body) {
     }
     PyErr_Clear();
     return false;
+}
+
+/* The scanner of shmq/codec_json.py, if that has one in C. NULL, without an exception: it has none, or is not there. */
+static PyObject *scanner(void) {
+    static PyObject *kept; /* strong; None: there is none */
+    if (SHMQ_UNLIKELY(kept == NULL)) {
+        PyObject *name = PyUnicode_FromString("shmq.codec_json");
+        PyObject *module =
+            name != NULL ? PyImport_GetModule(name) : NULL; /* imports nothing: a fork may be amid that */
+        kept = module != NULL ? PyObject_GetAttrString(module, "SCANNER") : NULL;
+        Py_XDECREF(module);
+        Py_XDECREF(name);
+        PyErr_Clear();
+    }
+    return kept != Py_None ? kept : NULL;
+}
+
+static bool is_no_json(void) {
+    return PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_StopIteration) ||
+           PyErr_ExceptionMatches(PyExc_RecursionError);
+}
+
+PyObject *json_read(const char *text, Py_ssize_t size) {
+    PyObject *scan = scanner(), *value = NULL;
+    PyObject *string = scan != NULL ? PyUnicode_DecodeUTF8(text, size, "strict") : NULL;
+    PyObject *found = string != NULL ? PyObject_CallFunction(scan, "Oi", string, 0) : NULL; /* (value, its end) */
+    if (found != NULL && PyTuple_Check(found) && PyTuple_Size(found) == 2 &&
+        PyLong_AsSsize_t(PyTuple_GetItem(found, 1)) == PyUnicode_GetLength(string)) {
+        value = Py_NewRef(PyTuple_GetItem(found, 0));
+    }
+    Py_XDECREF(found);
+    Py_XDECREF(string);
+    if (value == NULL && PyErr_Occurred() && is_no_json()) {
+        PyErr_Clear();
+    }
+    return value;
 }

@@ -183,6 +183,18 @@ static SHMQ_NOINLINE PyObject *strange_body(const py_queue *self, const shmq_del
     return body;
 }
 
+/* What the copy stands for. The copy itself where Python has to look: it says what is wrong with it. */
+static PyObject *json_body(PyObject *copy, shmq_copied *copied_as) {
+    PyObject *value = json_read(PyBytes_AsString(copy), PyBytes_Size(copy));
+    if (value == NULL && !PyErr_Occurred()) {
+        *copied_as = SHMQ_COPIED_STRANGE;
+        return copy;
+    }
+    *copied_as = value != NULL ? SHMQ_COPIED : SHMQ_COPIED_NOTHING;
+    Py_DECREF(copy);
+    return value;
+}
+
 /* The body is copied first, then the copy is checked: what is handed out is what was checked. */
 PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, shmq_copied *copied_as) {
     PyObject *body = body_object(self, d);
@@ -202,5 +214,7 @@ PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, shmq_copie
         intact = shmq_delivery_intact(self->q, &copied);
     }
     *copied_as = SHMQ_LIKELY(intact) ? SHMQ_COPIED : SHMQ_COPIED_DAMAGE;
-    return body;
+    return SHMQ_UNLIKELY(intact && d->content == CONTENT_JSON && self->codec_kind == CODEC_DEFAULT)
+               ? json_body(body, copied_as)
+               : body;
 }

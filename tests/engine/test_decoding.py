@@ -207,3 +207,36 @@ def test_reserved_names_of_headers_are_refused(queue: shmq.Queue[Any], name: str
     with pytest.raises(ValueError):
         queue.put("a", headers={name: 1})
     assert queue.qsize() == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[1, 2", "nul", "NaN", "[Infinity]", "1 2", '"\\ud8"', "[" * 100_000, "1" * 5000, '{"a": 1,}', "\x00"],
+    ids=lambda text: repr(text)[:12],
+)
+def test_a_body_that_says_it_is_json_and_is_none_is_an_error_and_stays(
+    broker: shmq.Broker, take: Taker, text: str
+) -> None:
+    foreign: Codec[Any] = Codec("application/json", str.encode, decode_never)
+    broker.queue("jobs", codec=foreign, max_deliveries=0, max_deaths=0).put(text)
+    queue: shmq.Queue[Any] = broker.queue("jobs")
+    with pytest.raises(shmq.DecodeError, match="the body is not JSON, as its content type says"):
+        take(queue, 0)
+    assert queue.qsize() == 1
+
+
+@pytest.mark.parametrize("text", [' {"a": [1, 2]}\n', '{"a" : [1,2]}', '{"a":[0],"a":[1,2]}', '{"\\u0061":[1,2]}'])
+def test_json_that_another_program_wrote_is_read(broker: shmq.Broker, take: Taker, text: str) -> None:
+    foreign: Codec[Any] = Codec("application/json", str.encode, decode_never)
+    broker.queue("jobs", codec=foreign).put(text)
+    queue: shmq.Queue[Any] = broker.queue("jobs")
+    assert take(queue, 0) == {"a": [1, 2]}
+
+
+def test_json_of_any_size_and_depth_comes_out_equal(queue: shmq.Queue[Any], take: Taker) -> None:
+    deep: Any = []
+    for depth in range(200):
+        deep = [deep] if depth % 2 else {"in": deep}
+    for body in (deep, ["ä\n" * 50_000], {str(n): n / 7 for n in range(3000)}, [10**18, -(2**63), 2**64, 10**4000]):
+        queue.put(body)
+        assert take(queue, 0) == body
