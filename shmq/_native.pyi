@@ -459,6 +459,12 @@ class ContainerCalls(Protocol):
     @property
     def Mapping(self) -> type[Any]: ...
 
+class JsonCalls(Protocol):
+    """Of the module shmq.codec_json."""
+
+    @property
+    def SCANNER(self) -> Any: ...
+
 class ErrorCalls(Protocol):
     """Of the module shmq.errors."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 import shmq
+import shmq.codec_json
 import shmq.errors
 from shmq.engine.handle.open_queue import OpenQueue
 from tests.repo.tree import ROOT, files
@@ -32,6 +33,7 @@ ANSWERS: dict[str, Any] = {
     "LockCalls": threading.RLock(),
     "ErrorCalls": shmq.errors,
     "ContainerCalls": collections.abc,
+    "JsonCalls": shmq.codec_json,
 }
 # Functions of C that take the name as an argument.
 BY_ARGUMENT = ("call_slow", "is_error")
