@@ -10,5 +10,5 @@ import shmq
 
 @pytest.fixture
 def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
-    with shmq.open(broker_dir, memory="64MiB") as opened:
+    with shmq.open(broker_dir, memory="64MiB", disk="8GiB") as opened:
         yield opened

@@ -82,7 +82,7 @@ class Actor:
         self.open()
 
     def open(self) -> None:
-        self.broker = shmq.open(self.path, memory=MEMORY, patience=PATIENCE)
+        self.broker = shmq.open(self.path, memory=MEMORY, disk="8GiB", patience=PATIENCE)
         self.consumers: dict[int, shmq.Consumer[bytes]] = {}
         self.messages: dict[int, shmq.Message[bytes]] = {}
         self.taken: list[shmq.Message[bytes]] = []  # from us, and we have got the same ones again

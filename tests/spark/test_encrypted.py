@@ -40,7 +40,7 @@ def key_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def orders(broker_dir: Path, key_file: Path) -> Iterator[shmq.Queue[bytes]]:
-    with shmq.open(broker_dir, memory="16MiB", encryption_key=key_file) as broker:
+    with shmq.open(broker_dir, memory="16MiB", disk="8GiB", encryption_key=key_file) as broker:
         queue = broker.queue("orders", max_memory=20_000, codec="bytes")
         for number in range(COUNT):
             queue.put(b"%050d" % number)

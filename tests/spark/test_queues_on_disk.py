@@ -22,7 +22,7 @@ SIZE = 1000  # bytes: all of them are twice the broker's memory
 
 @pytest.fixture
 def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
-    with shmq.open(broker_dir, memory="16MiB") as opened:
+    with shmq.open(broker_dir, memory="16MiB", disk="8GiB") as opened:
         yield opened
 
 
