@@ -14,6 +14,7 @@
 #include "shmq/structure.h"
 
 #define SCRATCH_MEMORY (UINT64_C(16) << 20)
+#define SCRATCH_DISK (UINT64_C(8) << 30) /* a share, the default, is nothing where less than a tenth is free */
 
 static char scratch_name[64];
 static uint64_t scratch_room =
@@ -40,6 +41,7 @@ static inline shmq_segment_plan scratch_plan(bool anonymous) {
     shmq_segment_plan plan = {.name = scratch_name,
                               .memory = SCRATCH_MEMORY,
                               .room = scratch_room,
+                              .disk = SCRATCH_DISK,
                               .patience_ns = 100000000,
                               .mode = 0600,
                               .anonymous = anonymous,

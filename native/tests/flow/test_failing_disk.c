@@ -145,6 +145,7 @@ static void test_a_path_that_is_too_long_is_told(void) {
 static void test_a_disk_that_says_nothing_has_room(void) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
+    m->disk = SHMQ_DISK_SHARE;
     CHECK_EQUAL(shmq_flow_into(m, "/tmp/not/there/yet"), SHMQ_OK);
     CHECK(shmq_disk_room(m) != UINT64_MAX);
     CHECK_EQUAL(shmq_flow_into(m, "not-there-either"), SHMQ_OK);

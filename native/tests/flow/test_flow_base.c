@@ -146,7 +146,9 @@ static void a_stranger_s_directory_gets_no_rows(void) {
         errno = 0;
         CHECK_EQUAL(shmq_rows_base(m), -1);
         CHECK_EQUAL(errno, EBADF);
+        m->disk = SHMQ_DISK_SHARE;
         CHECK_EQUAL(shmq_disk_room(m), UINT64_MAX); /* nobody knows */
+        m->disk = SCRATCH_DISK;
         shmq_status status;
         uint64_t put = put_until_refused(&status);
         CHECK_EQUAL(status, SHMQ_OS);

@@ -48,7 +48,7 @@ static void end_full(void) {
         CHECK_EQUAL(shmq_settle(greedy, &d), SHMQ_OK);
     }
     CHECK_EQUAL(got, grabbed);
-    m->disk = other->disk = SHMQ_DISK_SHARE;
+    m->disk = other->disk = SCRATCH_DISK;
     shmq_queue_unbind(plain);
     shmq_queue_unbind(greedy);
     end();

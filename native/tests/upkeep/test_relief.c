@@ -180,7 +180,7 @@ static void a_budget_ends_puts_and_nothing_else(void) {
     shmq_unprepare(plain, &brief);
     CHECK_EQUAL(put_patiently(plain, large, LARGE, shmq_now_ns() + 1000000), SHMQ_FULL_DISK);
     CHECK_EQUAL(put_number(plain, 0), SHMQ_OK); /* which needs no block */
-    m->disk = SHMQ_DISK_SHARE;
+    m->disk = SCRATCH_DISK;
     put_many_large(plain, put, 300);
     get_many_large(plain, 0, put);
     CHECK_EQUAL(get_number(plain), 0);
@@ -213,6 +213,7 @@ static void a_full_ring_asks_for_the_disk_too(void) {
 static void room_is_asked_of_what_is_there(void) {
     begin();
     CHECK(shmq_disk_room(m) != 0 && shmq_disk_room(m) != UINT64_MAX);
+    m->disk = SHMQ_DISK_SHARE;
     CHECK_EQUAL(shmq_flow_into(m, "/dev/shm/no/such/directory"), SHMQ_OK);
     CHECK(shmq_disk_room(m) != UINT64_MAX);
     CHECK_EQUAL(shmq_flow_into(m, "/no-such-directory"), SHMQ_OK);
