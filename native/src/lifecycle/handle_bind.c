@@ -197,11 +197,15 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
 }
 
 void shmq_queue_wake_threads(shmq_member *m) {
+    if (pthread_mutex_trylock(&m->handles_lock) != 0) {
+        return; /* its owner may wait for the structure lock; the caller comes again */
+    }
     for (shmq_queue *q = m->handles; q != NULL; q = q->next) {
         if (q->serial == m->serial) {
             shmq_notify_all(q);
         }
     }
+    pthread_mutex_unlock(&m->handles_lock);
 }
 
 void shmq_queue_close_handles(shmq_member *m) {

@@ -44,9 +44,30 @@ static const char *ring_look(shmq_ring *r, shmq_ring_shm *ring) {
     return NULL;
 }
 
+/* A copy for one who looks, while other threads go on with the ring itself. */
+static void copy_of(const shmq_ring *r, shmq_ring *copy) {
+    *copy = (shmq_ring){.queue = r->queue,
+                        .shm = r->shm,
+                        .slots = r->slots,
+                        .carried = r->carried,
+                        .mask = r->mask,
+                        .shift = r->shift,
+                        .slot_size = r->slot_size,
+                        .inline_bytes = r->inline_bytes,
+                        .depth = r->depth,
+                        .flow = r->flow};
+    shmq_store_relaxed(&copy->near, shmq_load_relaxed(&r->near));
+    shmq_store_relaxed(&copy->nothing, shmq_load_relaxed(&r->nothing));
+    shmq_store_relaxed(&copy->sound_below, shmq_load_relaxed(&r->sound_below));
+    shmq_store_relaxed(&copy->sound_terms, shmq_load_relaxed(&r->sound_terms));
+    shmq_store_relaxed(&copy->uncarried, shmq_load_relaxed(&r->uncarried));
+    shmq_store_relaxed(&copy->old[false], shmq_load_relaxed(&r->old[false]));
+    shmq_store_relaxed(&copy->old[true], shmq_load_relaxed(&r->old[true]));
+}
+
 const char *shmq_level_look(const shmq_queue *q, uint32_t depth, shmq_ring *ring) {
     if (depth == 0 && q->first.shm != NULL) {
-        *ring = q->first;
+        copy_of(&q->first, ring);
         return NULL;
     }
     *ring = (shmq_ring){.queue = (shmq_queue *)(uintptr_t)q, .depth = depth};

@@ -257,7 +257,9 @@ static shmq_status take_free(shmq_member *m, uint32_t length, enum place place, 
         status = SHMQ_OK;
     }
     SHMQ_TRY(status);
-    m->run_hint = place == NEXT ? found + length : m->run_hint;
+    if (place == NEXT) {
+        shmq_write_once(&m->run_hint, found + length);
+    }
     *first = found;
     return SHMQ_OK;
 }
@@ -281,7 +283,7 @@ static uint64_t kept_at_most(uint64_t all) {
  * behind which most are free while memory is left, and ends when it has seen so many. */
 static uint64_t free_up_to(const shmq_member *m, uint64_t enough) {
     uint64_t reserved = 0, bare = 0, left = shmq_memory_left(m) >> SHMQ_GRANULE_SHIFT;
-    uint32_t i = m->run_hint < m->granule_count ? m->run_hint : 0;
+    uint32_t hint = shmq_read_once(&m->run_hint), i = hint < m->granule_count ? hint : 0; /* perhaps without the lock */
     for (uint32_t n = 0; n < m->granule_count && reserved + (bare < left ? bare : left) < enough; n++) {
         uint64_t word = granule(m, i);
         bool is_free = shmq_granule_kind(word) == SHMQ_GRANULE_FREE;
@@ -390,7 +392,7 @@ void shmq_run_give(shmq_member *m, uint64_t offset) {
         mark(m, first + i, SHMQ_GRANULE_FREE, 0, 0);
     }
     if (first < m->run_hint) {
-        m->run_hint = first;
+        shmq_write_once(&m->run_hint, first);
     }
 }
 
