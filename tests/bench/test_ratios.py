@@ -213,6 +213,7 @@ def test_ctrl_c_ends_it_with_130_and_leaves_nothing(table: Path, tmp_path: Path)
         maps = Path(f"/proc/{measuring.pid}/maps")
         deadline = time.monotonic() + 120
         while not (segments := set(re.findall(r"/dev/shm/shmq-\S+", maps.read_text()))):
+            assert measuring.poll() is None, measuring.communicate()
             assert time.monotonic() < deadline
         os.killpg(measuring.pid, signal.SIGINT)  # as a terminal does
         out, words = measuring.communicate(timeout=120)
