@@ -197,7 +197,8 @@ def test_a_row_that_there_is_not_is_answered_with_the_nearest(table: Path) -> No
 def test_ctrl_c_ends_it_with_130_and_leaves_nothing(table: Path, tmp_path: Path) -> None:
     files = tmp_path / "files"
     files.mkdir()
-    table.write_text("[wake]\nrow = { both = { depth = 0, memory = '16MiB' }, sleepers = 3, at_most = 0.001 }")
+    both = "both = { depth = 0, memory = '16MiB' }, baseline = { sleepers = 1 }"
+    table.write_text(f"[wake]\nrow = {{ {both}, sleepers = 3, at_most = 0.001 }}")
     command = [sys.executable, "-m", "shmq", "bench", "ratios", "--table", str(table)]
     measuring = subprocess.Popen(
         command,

@@ -233,7 +233,7 @@ def body_of(producer: int, number: int) -> bytes:
 @every_kind
 def test_each_message_is_accepted_or_not_and_never_half(kind: str, tmp_path: Path, seed: int) -> None:
     def work(place: Path) -> None:
-        refusals = 50 if kind == "ext4" else 200  # each of ext4 waits for its journal
+        refusals = 15 if kind == "ext4" else 200  # each of ext4 waits for its journal
         with flowing_at(place) as queue, family() as children:
             children.extend(Offspring(put_what_goes, queue, n, refusals, seed + n) for n in range(3))
             accepted = {n: json.loads(child.line()) for n, child in enumerate(children)}
