@@ -21,6 +21,7 @@ def open(
     mode: int | None = None,
     patience: float | None = None,
     disk: Size | None = None,
+    disk_path: str | PathLike[str] | None = None,
     durability: None = None,
     encryption_key: bytes | str | PathLike[str] | Callable[[], bytes] | None = None,
 ) -> Broker:
@@ -34,6 +35,8 @@ def open(
     patience: seconds for which a stopped process may delay others; new: 0.1.
     disk: budget of what flows to disk, of all queues together, such as "20GiB"; 0: nothing does; new: what leaves a
         tenth of the file system free.
+    disk_path: a directory, on a larger or faster disk perhaps, in which what flows to disk gets a folder of its own;
+        new: the broker's directory, or that of temporary files where there is none.
     encryption_key: of what goes to disk, which is encrypted then: 32 random bytes, the path of a file with them or with
         64 hexadecimal digits, or a function that returns them. Whoever opens the broker has to give it.
     durability: belongs to a later stage: ValueError.
@@ -51,7 +54,13 @@ def open(
     """
     check_bool(create, "create")
     settings = check_broker_options(
-        memory=memory, mode=mode, patience=patience, disk=disk, durability=durability, encryption_key=encryption_key
+        memory=memory,
+        mode=mode,
+        patience=patience,
+        disk=disk,
+        disk_path=disk_path,
+        durability=durability,
+        encryption_key=encryption_key,
     )
     if path is None:
         return Broker(join_anonymous(settings))

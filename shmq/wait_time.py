@@ -22,6 +22,7 @@ __all__ = [
     "LONG_CALL",
     "LONG_WAIT",
     "NOTED_WITHIN",
+    "OTHERS_FLOW",
     "OTHERS_LOOK",
     "OTHERS_LOOK_OF_A_POOL",
     "OVERDUE_LOOK",
@@ -41,6 +42,7 @@ DEAD_LETTERS_TOLD = 1.0  # from a line of the log about the dead of a queue to t
 CREDIT_LOOK = 0.5  # a lease that ends and a purge give credit back, and tell nobody
 IMPORT_END = 10.0  # a fork waits for an import of another thread, unless that waits for what the fork has
 THREAD_END = 1.0  # a thread that was told to end is left alone after it: the interpreter may be ending, too
+OTHERS_FLOW = 10.0  # memory for what Spark stages and decides: others move theirs to disk in milliseconds
 LOCK_HELD = 60.0  # a broker is opened or deleted in milliseconds, on a full disk or a busy machine in seconds
 LOCK_LOOK = 0.02  # who holds the lock of a directory is asked only where it is held for longer than an opening takes
 DRAFT_AGE = 60.0  # the maker of a file locks it at once: one that is older and not locked is left behind

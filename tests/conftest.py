@@ -141,19 +141,22 @@ def tool() -> Callable[[str], str]:
 
 
 @pytest.fixture(scope="session")
-def with_spark() -> "Jvm":
+def with_spark(tmp_path_factory: pytest.TempPathFactory) -> "Jvm":
     """For tests that run a Spark of any kind: the Java for it. tools/test --spark fails where one is missing."""
     from shmq.spark.jvm import JvmNotFound, find_jvm
+    from tests.spark.class_archive import share_classes
 
     asked = os.environ.get("SHMQ_TEST_SPARK")  # "1": tools/test with --spark, "0": without; None: pytest alone
     if asked == "0" or (asked is None and find_spec("pyspark") is None):
         pytest.skip("no pyspark: tools/test --spark")
     try:
-        return find_jvm()
+        jvm = find_jvm()
     except JvmNotFound as error:
         if asked is None:
             pytest.skip(str(error))
         raise
+    share_classes(jvm, tmp_path_factory.mktemp("class-archive"), os.environ)
+    return jvm
 
 
 @pytest.hookimpl(wrapper=True)

@@ -108,6 +108,8 @@ def activated() -> dict[str, str]:
     variables = dict(os.environ, VIRTUAL_ENV=str(VENV), PIP_DISABLE_PIP_VERSION_CHECK="1")
     variables["PATH"] = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     variables.pop("PYTHONHOME", None)
+    # Else each of the thousands of processes that tests start compiles all modules of shmq anew.
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
     return variables
 
 
@@ -151,6 +153,10 @@ def build(wanted: dict[str, str], found: dict[str, str]) -> None:
     if "spark" in wanted and found.get("spark") != wanted["spark"]:
         report("installing PySpark: half a gigabyte, which takes some minutes")
         run(*pip, *extras["spark"], remedy=NO_INDEX)
+        # Spark's workers look here first, and compile what they find in it, a second for each; without it they import
+        # the same modules from the package.
+        for archive in VENV.glob("lib/python*/site-packages/pyspark/python/lib/pyspark.zip"):
+            archive.unlink()
         if not has_java():
             report("installing a Java for Spark: this machine has none of version 17 or later")
             run(*pip, *extras["spark-jvm"], remedy=NO_INDEX)

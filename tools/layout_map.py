@@ -41,12 +41,13 @@ numbers computes another fingerprint, and is refused when it attaches.
 A page is a queue's ([queue](#queue)), 64 consumer rows ([consumer](#consumer)), a process's
 ([process_page](#process_page)) or 64 counter lines ([counters](#counters)). A queue's run begins with 256 tickets of
 blocked producers ([ticket](#ticket)). Behind them lie the [ring](#ring) of each level but the first, which is in the
-page, and those of the front rings; then a bitmap for each ring, one bit a slot, of a multiple of
-64 bytes; then the [slots](#slot) of the first level. The slots of each other ring begin at the next granule. All levels
-have slots of one number, 2^shift, and size; the front ring has slots of that size, 2^(shift - 2) of them, but no more
-than 2^12, and has memory for them, and [cold](#cold) records, once its queue has flowed. Only the first level's ring
-says `run` and `run_granules`. Header and tables are reserved when the segment is made; of the slab table and the data,
-each part is when it is first used.
+page, and those of the front rings; then for each ring a bitmap, one bit a slot, and the words of its stretches, four
+bytes for each 1,024 slots (`native/include/shmq/stretch.h`), both of a multiple of 64 bytes; then the [slots](#slot)
+of the first level. The slots of each other ring begin at the next granule. All levels have slots of one number,
+2^shift, and size; the front ring has slots of that size, 2^(shift - 2) of them, but no more than 2^12, and has memory
+for them, and [cold](#cold) records, once its queue has flowed. Only the first level's ring says `run` and
+`run_granules`. Header and tables are reserved when the segment is made; of the slab table and the data, each part is
+when it is first used.
 
 Where the regions lie follows from the size of the segment, a multiple of 64 KiB, alone: in this order, each at the next
 multiple of 4,096 bytes, the data at the next of 64 KiB; the bitmap of one class has a multiple of 128 bytes; and there

@@ -44,6 +44,8 @@ static void steal_at(act *a, uint64_t place) {
 
 void act_steal_row(act *a) { steal_at(a, shmq_load_seq(&a->q[QUEUE_A]->first.shm->low) + 1); }
 
+void act_steal_waiting(act *a) { steal_at(a, the_board->first_position + 2); }
+
 void act_steal_rows(act *a) {
     const shmq_ring_shm *ring = a->q[QUEUE_A]->first.shm;
     uint64_t end = shmq_flow_place(shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->flow));

@@ -11,6 +11,7 @@ void act_make_room(act *a);
 void act_steal_from_front(act *a);
 /* The second row; each row, one after the other. In the history gets. */
 void act_steal_row(act *a);
+void act_steal_waiting(act *a); /* the third one, before its time */
 void act_steal_rows(act *a);
 /* Each that has failed too often, wherever it is. In the history gets. */
 void act_steal_poisoned(act *a);

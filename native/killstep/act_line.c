@@ -24,7 +24,7 @@ void act_line_take_over(act *a) {
 
 void act_line_put(act *a, uint64_t value) {
     struct iovec piece = {.iov_base = (void *)(uintptr_t)act_body_of(value, SMALL_BYTES), .iov_len = SMALL_BYTES};
-    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = SMALL_BYTES, .ticket = a->ticket};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = SMALL_BYTES, .wait.ticket = a->ticket};
     act_begin(a, CALL_PUT, QUEUE_LIMITED, value);
     act_end(a, CALL_PUT, QUEUE_LIMITED, value, shmq_put(a->q[QUEUE_LIMITED], &o, 0));
 }

@@ -2,7 +2,10 @@
 
 #include <string.h>
 
-#include "shmq/subscription.h"
+#include "shmq/ranks.h"
+#include "shmq/row_selector.h"
+#include "shmq/sleepers.h"
+#include "stage.h"
 #include "virtual.h"
 
 static shmq_subscription subscription;
@@ -33,6 +36,41 @@ static bool wants(void *context, const shmq_ring *level, const shmq_delivery *d)
     }
     memcpy(&value, d->bytes, sizeof(value));
     return value % 2 == 0;
+}
+
+#define IS_NULL 17u
+#define IS_NOT_NULL 18u
+
+/* A consumer of queue "a" with the selector `k IS NULL`, which is true for all that is put here, or its opposite. */
+static void open_with(act *a, unsigned char operation) {
+    unsigned char program[] = "\1\1\1\0\2\0\10\1\0k\1\0\0\0\0\0\0\0\0"; /* of one name, k, and two instructions */
+    program[15] = operation;
+    shmq_selector *selector;
+    shmq_status status = shmq_selector_load(program, sizeof program, &selector);
+    act_begin(a, CALL_OTHER, QUEUE_A, 0);
+    if (status == SHMQ_OK) {
+        const shmq_row_terms terms = {.kind = SHMQ_CONSUMER, .selector = selector};
+        status = shmq_row_open_as(a->q[QUEUE_A], &terms, &a->row);
+        shmq_selector_free(selector);
+    }
+    act_end(a, CALL_OTHER, QUEUE_A, 0, status);
+}
+
+void act_open_with_selector(act *a) { open_with(a, IS_NULL); }
+
+shmq_a32 *act_lie_down_with_selector(act *a, bool wants_all) {
+    shmq_queue *q = a->q[QUEUE_A];
+    open_with(a, wants_all ? IS_NULL : IS_NOT_NULL);
+    shmq_consumer_shm *consumer = shmq_row_at(q, a->row);
+    shmq_subscription_begin(&subscription, wants, NULL); /* of what comes next it wants nothing; there is nothing yet */
+    shmq_delivery d;
+    (void)shmq_announce(q, a->row, false);
+    if (shmq_offer_to(q, a->row, &subscription, &d) != SHMQ_EMPTY) {
+        die("a sleeper finds something");
+    }
+    shmq_row_looked(q, consumer, &subscription);
+    shmq_store_seq(&consumer->progress, d.seen.version);
+    return &consumer->wake;
 }
 
 void act_as_selector(act *a) {

@@ -143,7 +143,8 @@ static const char *reap(stage *s, const scenario *what, const char *where) {
     if ((what->flags & BUSY) == 0) {
         report_image(FRAME_QUIET, s, stage_delta(s), where);
     }
-    return look_at_counters(&s->survivor, what);
+    return stage_counts_agree(s) ? look_at_counters(&s->survivor, what)
+                                 : "what the survivor knows of its stretches is not what lies in them";
 }
 
 static const stage_actor *nth_sleeper(const stage *s, uint32_t n) {
@@ -317,6 +318,7 @@ const char *aftermath_of_pause(stage *s, const scenario *what, const char *where
 const char *aftermath_of_resumption(stage *s, const scenario *what, const char *where) {
     verdict_rules rules = aftermath_rules(what);
     rules.stopped_victim = true;
+    rules.delayed = (what->flags & DELAYED) != 0;
     rules.in_turn = (what->flags & (FLOWS | KEEPS)) == FLOWS;
     const char *wrong = (what->flags & FLOWS) != 0 ? flow_look_at_missed(s) : NULL;
     wrong = wrong == NULL ? reap(s, what, where) : wrong;

@@ -6,8 +6,10 @@
 #include "rows.h"
 #include "shmq/alert.h"
 #include "shmq/block.h"
+#include "shmq/cold.h"
 #include "shmq/due.h"
 #include "shmq/ring_memory.h"
+#include "shmq/waiting.h"
 #include "virtual.h"
 
 #define MARGIN_NS (PATIENCE_NS * 3 / 10)
@@ -43,7 +45,9 @@ static const char *look_at_front(const shmq_ring *front, uint64_t limit) {
         }
         place = shmq_front_place(front, slot);
         if (shmq_is_fetched(slot)) {
-            if (rows_count(place, place + 1) != 0) {
+            uint64_t key = ROWS_WAITING | shmq_front_ordinal(front, slot).count;
+            bool waits = (shmq_props(slot) & SHMQ_PROP_WAITED) != 0 && rows_count(key, key + 1) != 0;
+            if (waits || rows_count(place, place + 1) != 0) {
                 return say("an entry that was fetched is a row, too", place, limit);
             }
             continue;
@@ -85,6 +89,15 @@ const char *flow_look(const stage *s) {
     uint64_t rows = on ? rows_count(low, place) : 0, moving = count_state(&q->first, SHMQ_MOVING);
     if (rows != shmq_flow_rows(q)) {
         return say("rows, and how many there are by the queue's count", rows, shmq_flow_rows(q));
+    }
+    uint64_t waiting = peek(&ring->waiting);
+    uint64_t wait = rows_count(ROWS_WAITING | peek(&ring->waiting_low), ROWS_WAITING | waiting);
+    if (wait != shmq_waiting_of(ring).count) {
+        return say("waiting rows, and how many there are by the queue's count", wait, shmq_waiting_of(ring).count);
+    }
+    ends = rows_life_end(q, ROWS_WAITING, ROWS_WAITING | waiting);
+    if (ends != SHMQ_NEVER && shmq_due_time(peek(&ring->waiting_due)) > ends) {
+        return say("a waiting row is due before anybody looks: ns, and ns", ends, peek(&ring->waiting_due));
     }
     if (moving != 0) {
         return say("entries that nobody moves are MOVING", moving, 0);
@@ -138,7 +151,8 @@ static bool is_amid_turn(const stage *s) {
     return fcntl(s->survivor.m->map_fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* Entries that a taker may have now, and that nobody took. */
+/* Entries that a taker may have now, and that nobody took. One that came in by itself is there for others when the tail has passed
+ * it, as an entry that is given back is when the head has turned. */
 static uint64_t left_below(const stage *s) {
     const shmq_queue *q = s->survivor.q[QUEUE_A];
     const shmq_ring_shm *ring = q->first.shm;
@@ -147,7 +161,8 @@ static uint64_t left_below(const stage *s) {
         const shmq_ring *r = shmq_level(q, depth);
         for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
             const shmq_slot_shm *slot = shmq_slot_at(r, i);
-            bool there = shmq_word_state(peek(&slot->word)) == SHMQ_AVAILABLE;
+            bool passed = depth == 0 || peek(&slot->position) < peek(&r->shm->tail);
+            bool there = shmq_word_state(peek(&slot->word)) == SHMQ_AVAILABLE && passed;
             left += there && (depth == 0 ? peek(&slot->position) : shmq_front_place(r, slot)) < limit;
         }
     }

@@ -1,12 +1,14 @@
-/* Queue "a" flows to disk: some messages lie in memory below the rows, some are rows, some lie in memory above them. */
+/* Queue "a" flows to disk: the oldest messages are rows, some lie in memory above them. */
 #include "scenario.h"
 
 #include "act_flow.h"
 #include "act_time.h"
 #include "rows.h"
 #include "shmq/sleepers.h"
+#include "shmq/waiting.h"
 
-#define FEW (8u * SMALL_BYTES) /* so many bytes stay in memory: every ninth message finds none */
+#define FEW (8u * SMALL_BYTES) /* so many bytes stay in memory: the ninth message finds none, and all before it go */
+#define FEWER (4u * SMALL_BYTES)
 #define MUCH (2 * SHMQ_TURN_BYTES) /* so much that whoever brings rows need not make room for them */
 #define ROW_BYTES 80u /* of a small message */
 
@@ -86,34 +88,36 @@ void state_flow_full_ring(stage *s) {
 void state_flowing(stage *s) {
     state_flow_full(s);
     put(s, 9, 2, SMALL_BYTES);
-    expect_rows(s, 4);
+    expect_rows(s, 8);
 }
 
 void state_flowing_full(stage *s) {
     state_flow_full(s);
-    put(s, 9, 4, SMALL_BYTES);
+    put(s, 9, 8, SMALL_BYTES);
+    expect_rows(s, 8);
+}
+
+static void four_rows(stage *s) {
+    may_flow(s, FEWER);
+    put(s, 1, 8, SMALL_BYTES);
     expect_rows(s, 4);
 }
 
 void state_rows_first(stage *s) {
-    state_flowing_full(s);
-    get(s, 4);
+    four_rows(s);
     limit(s, MUCH);
-    expect_rows(s, 4);
 }
 
 void state_rows_first_blocks(stage *s) {
-    state_flow_full_blocks(s);
-    put(s, 5, 2, BLOCK_BYTES);
-    get(s, 2);
+    may_flow(s, 2 * BLOCK_BYTES);
+    put(s, 1, 4, BLOCK_BYTES);
     limit(s, MUCH);
     expect_rows(s, 2);
 }
 
 /* What lay in memory above the rows has become rows, too; two of the eight came in one turn, and the first is in hand. */
 static void bring_two(stage *s) {
-    state_flowing_full(s);
-    get(s, 4);
+    four_rows(s);
     limit(s, ROW_BYTES + 1);
     act_receive(&s->survivor, QUEUE_A, 0);
     expect_rows(s, 6);
@@ -150,9 +154,10 @@ void state_rows_gone(stage *s) {
 }
 
 static void state_rows_last_all(stage *s) {
-    state_flow_full(s);
+    may_flow(s, FEWER);
+    put(s, 1, 4, SMALL_BYTES);
     act_make_room(&s->survivor);
-    get(s, 4);
+    expect_rows(s, 4);
 }
 
 void state_rows_last(stage *s) {
@@ -192,10 +197,10 @@ static void put_mortal(stage *s, uint64_t value) {
     act_begin(&s->survivor, CALL_SETTLE, QUEUE_A, value);
 }
 
-/* Of eight messages, of which four are about to become rows, the lives of those in [first, last] end. */
+/* Of four messages, 5 to 8, which are about to become rows, the lives of those in [first, last] end. */
 static void fill_with_mortals(stage *s, uint64_t first, uint64_t last) {
-    may_flow(s, FEW);
-    for (uint64_t value = 1; value <= 8; value++) {
+    may_flow(s, FEWER);
+    for (uint64_t value = 5; value <= 8; value++) {
         if (value >= first && value <= last) {
             put_mortal(s, value);
         } else {
@@ -226,6 +231,43 @@ void state_mortal_rows_fetched(stage *s) {
     expect_rows(s, 3);
 }
 
+static void put_delayed(stage *s, uint64_t first, uint32_t count) {
+    for (uint64_t value = first; value < first + count; value++) {
+        act_put_timed(&s->survivor, QUEUE_A, value, LATER_NS, 0);
+    }
+}
+
+static void expect_waiting(const stage *s, uint64_t rows) {
+    uint64_t there = shmq_waiting_rows(s->survivor.q[QUEUE_A]).count;
+    if (there != rows) {
+        die("%llu waiting rows in place of %llu", (unsigned long long)there, (unsigned long long)rows);
+    }
+}
+
+void state_flow_full_delayed(stage *s) {
+    may_flow(s, FEW);
+    put_delayed(s, 1, 8);
+}
+
+void state_waiting(stage *s) {
+    state_flow_full_delayed(s);
+    put_delayed(s, 9, 2);
+    expect_waiting(s, 8);
+}
+
+void state_waiting_retried(stage *s) {
+    state_rows_first(s);
+    act_receive(&s->survivor, QUEUE_A, 0);
+    act_release_later(&s->survivor, LATER_NS, false);
+    shmq_mover t;
+    if (shmq_turn_begin(&t, &s->survivor.q[QUEUE_A]->first) != SHMQ_OK ||
+        shmq_waiting_flush(&t, t.front, UINT64_MAX) != SHMQ_OK) {
+        die("what is to be tried again does not go to disk");
+    }
+    shmq_turn_end(&t);
+    expect_waiting(s, 1);
+}
+
 /* All of the eight were in hand; those whose bits are set failed. */
 static void fail_some(stage *s, uint32_t failed) {
     for (int i = 0; i < 8; i++) {
@@ -242,7 +284,7 @@ void state_flow_full_tried(stage *s) {
     fail_some(s, 1u << 6 | 1u << 7);
 }
 
-/* One attempt is one too many by now. The first of them is in memory, below the rows. */
+/* One attempt is one too many by now. */
 void state_poisoned_rows(stage *s) {
     shmq_declaration d = {0};
     int differs = -1;
@@ -250,7 +292,7 @@ void state_poisoned_rows(stage *s) {
     fail_some(s, 1u << 3 | 1u << 6 | 1u << 7);
     put(s, 9, 2, SMALL_BYTES);
     limit(s, MUCH);
-    expect_rows(s, 4);
+    expect_rows(s, 8);
     shmq_declaration_give(&d, SHMQ_SET_MAX_DELIVERIES, 1);
     if (shmq_queue_alter(s->survivor.q[QUEUE_A], &d, &differs) != SHMQ_OK) {
         die("a limit of attempts");
@@ -260,28 +302,14 @@ void state_poisoned_rows(stage *s) {
 void state_flow_dead_moving(stage *s) {
     state_flow_full(s);
     stage_actor_start(s, ACTOR_DEAD, act_flow_before_commit, NULL);
-    get(s, 4);
 }
 
 void state_flow_dead_written(stage *s) {
     state_flow_full(s);
     stage_actor_start(s, ACTOR_DEAD, act_flow_behind_commit, NULL);
-    get(s, 4);
-}
-
-void state_flow_dead_written_full(stage *s) {
-    state_flow_full(s);
-    stage_actor_start(s, ACTOR_DEAD, act_flow_behind_commit, NULL);
 }
 
 void state_flow_dead_decided(stage *s) {
-    state_flow_full(s);
-    stage_actor_start(s, ACTOR_DEAD, act_flow_decided, NULL);
-    get(s, 4);
-}
-
-/* Nothing was taken since: what lies below the rows is there, too. */
-void state_flow_dead_decided_full(stage *s) {
     state_flow_full(s);
     stage_actor_start(s, ACTOR_DEAD, act_flow_decided, NULL);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "rows.h"
+#include "shmq/group.h"
 #include "shmq/level.h"
 #include "shmq/line.h"
 #include "shmq/waiters.h"
@@ -101,8 +102,8 @@ static void add_line(const shmq_queue *q) {
 
 /* Without their versions. */
 static void add_groups(const shmq_queue *q) {
-    for (uint32_t i = 0; i < SHMQ_GROUPS; i++) {
-        const shmq_group_shm *group = &q->page->group_table[i];
+    for (uint32_t i = 0; i < shmq_groups_laid(q); i++) {
+        const shmq_group_shm *group = shmq_group_at(q, i + 1);
         uint64_t owner = group->owner & ((UINT64_C(1) << 40) - 1), refused = group->refused & ((UINT64_C(1) << 48) - 1);
         if ((owner | refused) != 0) {
             add(i);

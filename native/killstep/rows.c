@@ -44,6 +44,9 @@ static table *in_force(void) { return &all->tables[shmq_load_seq(&all->current) 
 
 static bool is_gone(const row *r) { return shmq_load_seq((shmq_a64 *)(uintptr_t)&r->gone) != 0; }
 
+/* Waiting rows lie among the others, with this bit in their keys. */
+static uint64_t bit_of(const void *context) { return context != NULL ? ROWS_WAITING : 0; }
+
 static bool append(table *to, const shmq_row *r, bool gone) {
     if (to->count == ROWS_MOST || r->length > ROWS_ROOM - to->used) {
         return false;
@@ -72,8 +75,7 @@ static bool append_again(table *to, const table *from, const row *r) {
 
 static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows,
                               uint32_t count) {
-    (void)context;
-    uint64_t other = shmq_load_seq(&all->current) ^ 1;
+    uint64_t other = shmq_load_seq(&all->current) ^ 1, bit = bit_of(context);
     const table *now = in_force();
     table *next = &all->tables[other];
     if (rows_stop != NULL) {
@@ -83,11 +85,15 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     bool fits = count == 0 || !rows_full;
     for (uint64_t i = 0; i < now->count && fits; i++) {
         const row *r = &now->rows[i];
-        bool goes = r->place < low || (sweeps && r->place >= from);
+        bool ours =
+            (r->place & ROWS_WAITING) == bit; /* a file of waiting rows has the name of one that a dead mover left */
+        bool goes = ours && (r->place < (low | bit) || ((sweeps || bit != 0) && r->place >= (from | bit)));
         fits = goes || append_again(next, now, r);
     }
     for (uint32_t i = 0; i < count && fits; i++) {
-        fits = append(next, &rows[i], false);
+        shmq_row added = rows[i];
+        added.place |= bit;
+        fits = append(next, &added, false);
     }
     if (!fits) {
         return shmq_fail(SHMQ_NO_SPACE, "no room for so many rows");
@@ -101,17 +107,16 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
 
 static shmq_status read_rows(void *context, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes,
                              shmq_row *rows, uint32_t *count) {
-    (void)context;
     (void)erased;
     const table *now = in_force();
-    uint64_t used = 0;
+    uint64_t used = 0, bit = bit_of(context);
     uint32_t most = *count;
     *count = 0;
     for (uint64_t i = 0; i < now->count && *count < most && (used < bytes || *count == 0); i++) {
         const row *r = &now->rows[i];
-        if (r->place >= from && r->place < below) {
+        if (r->place >= (from | bit) && r->place < (below | bit)) {
             const unsigned char *bytes_of_it = !is_gone(r) ? now->bytes + r->at : NULL;
-            rows[(*count)++] = (shmq_row){.place = r->place, .bytes = bytes_of_it, .length = r->length};
+            rows[(*count)++] = (shmq_row){.place = r->place & ~bit, .bytes = bytes_of_it, .length = r->length};
             used += r->length;
         }
     }
@@ -119,14 +124,14 @@ static shmq_status read_rows(void *context, uint64_t erased, uint64_t from, uint
 }
 
 static shmq_status list_rows(void *context, uint64_t from, uint64_t below, shmq_row_life *lives, uint32_t *count) {
-    (void)context;
     const table *now = in_force();
+    uint64_t bit = bit_of(context);
     uint32_t most = *count;
     *count = 0;
     for (uint64_t i = 0; i < now->count && *count < most; i++) {
         const row *r = &now->rows[i];
-        if (r->place >= from && r->place < below) {
-            lives[(*count)++] = (shmq_row_life){.place = r->place,
+        if (r->place >= (from | bit) && r->place < (below | bit)) {
+            lives[(*count)++] = (shmq_row_life){.place = r->place & ~bit,
                                                 .length = r->length,
                                                 .enqueued_ns = r->enqueued_ns,
                                                 .expires_ns = r->expires_ns,
@@ -137,25 +142,25 @@ static shmq_status list_rows(void *context, uint64_t from, uint64_t below, shmq_
 }
 
 static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
-    (void)context;
     (void)erased;
     table *now = in_force();
     for (uint64_t i = 0; i < now->count; i++) {
-        if (now->rows[i].place == place) {
+        if (now->rows[i].place == (place | bit_of(context))) {
             shmq_store_seq(&now->rows[i].gone, 1);
         }
     }
     return SHMQ_OK;
 }
 
-static shmq_status clear_rows(void *context) { return write_rows(context, true, UINT64_MAX, UINT64_MAX, NULL, 0); }
+static shmq_status clear_rows(void *context) { return write_rows(context, true, 0, 0, NULL, 0); }
 
 shmq_status rows_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing) {
     static const shmq_backing calls = {
         .write = write_rows, .read = read_rows, .list = list_rows, .erase = erase_row, .clear = clear_rows};
-    (void)q; /* "a": the limited one has no front ring */
-    (void)depth;
-    *backing = &calls;
+    static shmq_backing waiting;
+    waiting = calls;
+    waiting.context = &waiting;
+    *backing = q == NULL || depth < q->levels ? &calls : &waiting; /* of "a": the limited one has no front ring */
     return SHMQ_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "shmq/flow.h"
 
 #define ROWS_MOST 640u
+#define ROWS_WAITING (UINT64_C(1) << 62) /* of the key of a waiting row */
 #define ROWS_ROOM (UINT64_C(40) << 10) /* of the rows of one transaction's end */
 #define ROWS_BYTES (UINT64_C(36) * 4096)
 

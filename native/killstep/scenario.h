@@ -27,6 +27,8 @@
 #define WAKES 262144u /* the operation itself has woken who sleeps in the state, when it is over: not only the reaper */
 #define KEEPS 524288u /* what the victim has in hand comes back when it ends, before what others have had meanwhile */
 
+#define DELAYED 1048576u /* what the state has is delayed: others overtake it while one is stopped */
+
 typedef struct scenario {
     const char *name;
     void (*build)(stage *);
@@ -70,6 +72,7 @@ void state_sleeper_of_two(stage *s); /* on the limited queue, too */
 void state_entry_sleeper(stage *s); /* and an entry, which it has not seen yet */
 void state_entries_sleeper(stage *s); /* and three */
 void state_sleepers(stage *s);
+void state_choosy_sleepers(stage *s); /* with selectors, of which one wants what is put */
 void state_browser(stage *s);
 void state_asked(stage *s); /* a consumer of several queues has found queue "a" empty */
 void state_released(stage *s); /* an entry that was delivered before */
@@ -140,7 +143,7 @@ void state_flow_full(stage *s); /* the next put makes it flow */
 void state_flow_full_held(stage *s); /* and the survivor holds what would be a row */
 void state_flow_full_blocks(stage *s);
 void state_flow_full_ring(stage *s); /* there is memory, and no slot */
-void state_flowing(stage *s); /* messages in memory, rows, and messages in memory above them */
+void state_flowing(stage *s); /* rows, and messages in memory above them */
 void state_flowing_full(stage *s);
 void state_rows_first(stage *s); /* what is next is on disk */
 void state_rows_first_blocks(stage *s);
@@ -159,13 +162,14 @@ void state_mortal_rows_between(stage *s); /* those behind the first one */
 void state_mortal_rows_only(stage *s); /* all of them */
 void state_mortal_rows_fetched(stage *s); /* the first one, and the second was taken */
 void state_flow_full_tried(stage *s); /* two of those that are about to become rows have failed */
-void state_poisoned_rows(stage *s); /* two of four rows have failed too often, and one below them */
+void state_poisoned_rows(stage *s); /* three of the rows have failed too often */
 void state_fetched_all(stage *s); /* all have, and are gone */
-void state_flow_dead_moving(stage *s); /* a mover died before it wrote its rows; nothing is left below them */
+void state_flow_full_delayed(stage *s); /* what is delayed has all memory */
+void state_waiting(stage *s); /* and is on disk; some more is in memory */
+void state_waiting_retried(stage *s); /* what came back is between two attempts, and on disk again */
+void state_flow_dead_moving(stage *s); /* a mover died before it wrote its rows */
 void state_flow_dead_written(stage *s); /* before it said so */
-void state_flow_dead_written_full(stage *s);
 void state_flow_dead_decided(stage *s); /* behind that */
-void state_flow_dead_decided_full(stage *s);
 
 void state_may_flow_few(stage *s); /* what queue "a" is told first in these states, */
 void state_may_have_much(stage *s); /* and last where what comes back needs no room */

@@ -256,6 +256,7 @@ const scenario scenarios[] = {
     {"put-block-wrapping", state_wrapping, body_big, put_big, SHMQ_OK, 0},
     {"wake", state_sleeper, bodies_small, put, SHMQ_OK, BUSY},
     {"wake-many", state_sleepers, bodies_small, put_many, SHMQ_OK, BUSY},
+    {"wake-choosy", state_choosy_sleepers, bodies_small, put, SHMQ_OK, BUSY | WAKES},
     {"wake-of-two", state_sleeper_of_two, bodies_small, put, SHMQ_OK, BUSY},
     {"wake-of-two-other", state_sleeper_of_two, bodies_small, put_limited, SHMQ_OK, BUSY},
     {"wake-browser", state_browser, bodies_small, put, SHMQ_OK, BUSY},
@@ -338,6 +339,7 @@ const scenario scenarios[] = {
     {"view-end", state_blocks, viewed, settle_and_end_view, SHMQ_OK, 0},
     {"consumer-open", state_few, NULL, as_consumer, SHMQ_OK, 0}, /* Shows R21. */
     {"consumer-close", state_few, as_consumer, close_consumer, SHMQ_OK, 0}, /* Shows C11. */
+    {"consumer-open-selector", state_few, NULL, act_open_with_selector, SHMQ_OK, 0},
     {"exclusive-open", state_few, NULL, as_exclusive, SHMQ_OK, STEADY},
     {"exclusive-beside-implicit", state_few, as_implicit, as_exclusive, SHMQ_OK, STEADY},
     {"exclusive-close", state_few, as_exclusive, close_consumer, SHMQ_OK, STEADY},

@@ -210,7 +210,37 @@ static void restore_private_state(stage *s) {
     }
 }
 
+/* The survivor counts before each run: what it knows then, each change is to take away. */
+static void count_all(const stage *s) {
+    for (shmq_queue *q = s->survivor.m->handles; q != NULL; q = q->next) {
+        for (uint32_t depth = 0; depth < q->rings; depth++) {
+            shmq_census c = {.first_position = UINT64_MAX};
+            shmq_known_reset(shmq_level(q, depth));
+            shmq_ring_known(shmq_level(q, depth), &c);
+        }
+    }
+}
+
+bool stage_counts_agree(const stage *s) {
+    for (shmq_queue *q = s->survivor.m->handles; q != NULL; q = q->next) {
+        for (uint32_t depth = 0; depth < q->rings; depth++) {
+            shmq_census known = {.first_position = UINT64_MAX}, all = known;
+            shmq_ring *r = shmq_level(q, depth);
+            shmq_ring_known(r, &known);
+            for (uint64_t i = 0; i < shmq_stretches_of(shmq_slot_count(r)); i++) {
+                shmq_stretch_count(r, i, &all);
+            }
+            if (known.ready != all.ready || known.unsettled != all.unsettled || known.delayed != all.delayed ||
+                known.bytes != all.bytes) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 void stage_ready(stage *s) {
+    count_all(s);
     mark_reserved(s, s->reserved);
     for (uint32_t page = 0; page < s->size / STAGE_PAGE; page++) {
         if (s->reserved[page]) {
@@ -351,6 +381,7 @@ void stage_restore(stage *s) {
             stage_sleeper_lay_down(s, i);
         }
     }
+    count_all(s);
 }
 
 void stage_swap(stage *s, delta *d) {

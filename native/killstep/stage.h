@@ -71,6 +71,8 @@ void stage_close(stage *s);
 void stage_unlink(void); /* only the name: when the driver ends early; in the process that has made it */
 /* The prepared image, the driver's private state, the history and the sleepers as they were. */
 void stage_restore(stage *s);
+/* Is what the survivor knows of each ring's stretches what lies in them? Of rings at rest. */
+bool stage_counts_agree(const stage *s);
 /* Continue from another image: base becomes the one with these pages; undone by the same call with what it answers. */
 void stage_swap(stage *s, delta *d);
 /* What differs now. The answer is valid until the next call. */

@@ -1,5 +1,6 @@
 #include "scenario.h"
 
+#include "act_select.h"
 #include "act_line.h"
 #include "act_move.h"
 #include "act_time.h"
@@ -233,6 +234,18 @@ void state_entries_sleeper(stage *s) {
 void state_sleepers(stage *s) {
     state_sleeper(s);
     state_sleeper(s);
+}
+
+static void sleep_for_nothing(act *a) { stage_actor_sleeps_on(act_lie_down_with_selector(a, false)); }
+
+static void sleep_for_all(act *a) { stage_actor_sleeps_on(act_lie_down_with_selector(a, true)); }
+
+/* A notifier meets the one that wants nothing first. */
+void state_choosy_sleepers(stage *s) {
+    put_numbers(s, QUEUE_A, 1, 1, SMALL_BYTES);
+    act_get(&s->survivor, QUEUE_A, SHMQ_FOR_EVER);
+    stage_actor_start(s, ACTOR_SLEEPER, sleep_for_nothing, has_entry);
+    stage_actor_start(s, ACTOR_SLEEPER, sleep_for_all, has_entry);
 }
 
 void state_browser(stage *s) { stage_actor_start(s, ACTOR_SLEEPER, sleep_as_browser, has_entry); }

@@ -99,7 +99,8 @@ static void delivered_to_survivor(court *t, const call *c) {
     }
     /* What the stopped one puts, holds, or is about to hand back, comes when it goes on. */
     bool victims = c->value >= FIRST_OF_VICTIM && c->value < FIRST_OF_SURVIVOR;
-    bool in_order = !t->rules->stopped_victim || (!victims && !moved && holder == 0 && f->released != MAYBE);
+    bool waits = t->rules->delayed && c->value < FIRST_OF_VICTIM;
+    bool in_order = !t->rules->stopped_victim || (!waits && !victims && !moved && holder == 0 && f->released != MAYBE);
     uint64_t *last = &t->last[c->queue][(t->rules->groups >> c->queue & 1) != 0 && c->value / 100 % 10 == 1];
     if (in_order && rank_of(t, c) < *last) {
         set_fault(t, "delivered after a later one", c->value);

@@ -8,6 +8,7 @@
 #include "board.h"
 
 typedef struct verdict_rules {
+    bool delayed; /* what the state has put comes when its time has, behind what others have put by then */
     bool stopped_victim; /* one that was stopped puts its message later: then others may have overtaken it */
     bool in_turn; /* and it has nothing in hand that would come back: no order changes when it goes on */
     bool victims_die;

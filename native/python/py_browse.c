@@ -34,7 +34,6 @@ static PyObject *queue_purge(PyObject *o, PyObject *unused) {
         }
         status = shmq_purge(self->q, &now);
         purged += now;
-        shmq_count_purged(self->q, now);
         END_WAIT(self)
     } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0); /* a mover's turn is short */
     if (status == SHMQ_INTERRUPTED) {
@@ -69,8 +68,7 @@ static PyObject *queue_purge_at(PyObject *o, PyObject *args) {
     if (status != SHMQ_OK && status != SHMQ_EMPTY) {
         return queue_raise(self, status);
     }
-    bool purged = status == SHMQ_OK && shmq_settle(level->queue, &d) == SHMQ_OK;
-    shmq_count_purged(self->q, purged);
+    bool purged = status == SHMQ_OK && shmq_entry_ends(shmq_level(self->q, d.depth), &d, SHMQ_END_PURGED) == SHMQ_OK;
     return PyBool_FromLong(purged);
 }
 
@@ -122,7 +120,7 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
     }
     for (;;) {
         shmq_delivery d;
-        uint64_t at = position;
+        uint64_t at = position = free ? shmq_pass_held(level, position) : position;
         status = shmq_browse_place(level, &at, &d);
         if (SHMQ_UNLIKELY(status == SHMQ_INTERRUPTED)) { /* a mover is at work: not to be passed */
             BEGIN_WAIT(self)
@@ -235,13 +233,11 @@ static PyObject *queue_discard_below(PyObject *o, PyObject *args) {
         return NULL;
     }
     do {
-        uint64_t before = discarded;
         BEGIN_WAIT(self)
         status = shmq_queue_enter(self->q);
         if (status == SHMQ_OK) {
             status = shmq_discard_below(&self->q->first, position, &discarded);
         }
-        shmq_count_purged(self->q, discarded - before);
         END_WAIT(self)
     } while (status == SHMQ_INTERRUPTED && queue_goes_on(self));
     return status == SHMQ_OK ? PyLong_FromUnsignedLongLong(discarded) : queue_raise(self, status);

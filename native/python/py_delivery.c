@@ -45,7 +45,7 @@ PyObject *delivery_of(py_queue *self, shmq_queue *q, const shmq_delivery *d, PyO
         delivery->q = q;
         delivery->serial = q->serial;
         delivery->d = *d;
-        delivery->d.by = NULL; /* the subscription may go before the delivery */
+        delivery->d.as.by = NULL; /* the subscription may go before the delivery */
         delivery->place = shmq_place_of(q, d);
         delivery->row = row;
         if (row != NULL) {
@@ -131,10 +131,7 @@ static PyObject *delivery_settle(PyObject *o, PyObject *unused) {
     py_delivery *self = (py_delivery *)o;
     (void)unused;
     shmq_status status = usable(self);
-    if (status == SHMQ_OK && (status = shmq_settle(self->q, &self->d)) == SHMQ_OK) {
-        shmq_count_acked(self->q);
-    }
-    return answer(self, status);
+    return answer(self, status == SHMQ_OK ? shmq_settle(self->q, &self->d) : status);
 }
 
 /* An outgoing message of the delivery's own body, where it lies: it is read when the mover owns the entry. A damaged one
@@ -180,6 +177,7 @@ static PyObject *delivery_move(PyObject *o, PyObject *const *args, Py_ssize_t na
     }
     out.headers = (const unsigned char *)headers;
     out.headers_len = (uint32_t)headers_len;
+    out.source_end = why == MOVED ? SHMQ_END_MOVED : why == EXPIRED ? SHMQ_END_EXPIRED_DEAD : SHMQ_END_DEAD;
     shmq_status status = usable(self);
     while (status == SHMQ_OK) {
         status = moved(self, to, why != MOVED, &out);
@@ -191,13 +189,6 @@ static PyObject *delivery_move(PyObject *o, PyObject *const *args, Py_ssize_t na
     shmq_unprepare(to->q, &out);
     if (PyErr_Occurred()) {
         return NULL;
-    }
-    if (status == SHMQ_OK) {
-        if (why == MOVED) {
-            shmq_count_purged(self->q, 1);
-        } else {
-            shmq_count_dead_letter(self->q, why == EXPIRED);
-        }
     }
     if (status == SHMQ_OK || status == SHMQ_SETTLED) {
         is_over(self);

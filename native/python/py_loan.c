@@ -168,9 +168,9 @@ static PyObject *loan_commit(PyObject *o, PyObject *args) {
         BEGIN_WAIT(self)
         status = shmq_put(self->q, &out, until);
         END_WAIT(self)
-    } while (status == SHMQ_INTERRUPTED && room_wait_goes_on(self->queue, &wait, out.lacking));
+    } while (status == SHMQ_INTERRUPTED && room_wait_goes_on(self->queue, &wait, out.wait.lacking));
     if (status != SHMQ_OK) {
-        shmq_line_leave(self->q, &out.ticket); /* an interrupted wait has kept the ticket */
+        shmq_line_leave(self->q, &out.wait.ticket); /* an interrupted wait has kept the ticket */
         if (self->pinned) {
             shmq_block_unpin(self->q->m, self->pin, self->pinned_bytes);
             self->pinned = false;
@@ -180,7 +180,7 @@ static PyObject *loan_commit(PyObject *o, PyObject *args) {
     self->state = LOAN_COMMITTED;
     shmq_pinned_count(self->q->m, -(int64_t)self->pinned_bytes);
     end_view(self);
-    return PyLong_FromUnsignedLongLong(out.message_id);
+    return PyLong_FromUnsignedLongLong(out.made.message_id);
 }
 
 static int loan_getbuffer(PyObject *o, Py_buffer *buffer, int flags) {

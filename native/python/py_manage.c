@@ -14,6 +14,7 @@
 #include "shmq/unused.h"
 #include "shmq/waiters.h"
 #include "shmq/watch.h"
+#include "shmq/waiting.h"
 
 static PyObject *none_or(py_queue *self, shmq_status status) {
     if (status != SHMQ_OK) {
@@ -34,21 +35,40 @@ static PyObject *queue_loan(PyObject *o, PyObject *args) {
     return loan_new(self, headers, bytes, until);
 }
 
-static PyObject *queue_census(PyObject *o, PyObject *unused) {
-    py_queue *self = (py_queue *)o;
-    shmq_census c;
-    (void)unused;
+static bool count_messages(py_queue *self, shmq_census *c) {
     if (!queue_ready(self)) {
-        return NULL;
+        return false;
     }
     shmq_status status = shmq_queue_usable(self->q);
     if (status != SHMQ_OK) {
-        return queue_raise(self, status);
+        (void)queue_raise(self, status);
+        return false;
     }
     BEGIN_WAIT(self)
     shmq_upkeep_finish(self->q->m, SHMQ_EVERY_DUTY,
                        NULL); /* a caller that only counts never sleeps; it is to see everything that is due */
-    shmq_ring_census(self->q, &c);
+    shmq_ring_sizes(self->q, c);
+    END_WAIT(self)
+    return true;
+}
+
+/* _ready() -> how many messages can be received now */
+static PyObject *queue_ready_count(PyObject *o, PyObject *unused) {
+    shmq_census c;
+    (void)unused;
+    return count_messages((py_queue *)o, &c) ? PyLong_FromUnsignedLongLong(c.ready) : NULL;
+}
+
+static PyObject *queue_census(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    shmq_census c;
+    (void)unused;
+    if (!count_messages(self, &c)) {
+        return NULL;
+    }
+    BEGIN_WAIT(self)
+    uint64_t waiting = shmq_waiting_first(self->q);
+    c.first_position = waiting < c.first_position ? waiting : c.first_position;
     END_WAIT(self)
     return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsK}", "ready", c.ready, "unsettled", c.unsettled, "delayed",
                          c.delayed, "claimed", c.claimed, "holes", c.holes, "broken", c.broken, "bytes", c.bytes,
@@ -111,17 +131,23 @@ static PyObject *queue_takers(PyObject *o, PyObject *unused) {
     return pids;
 }
 
-/* _row_open(priority, exclusive, implicit) -> Row */
+/* _row_open(priority, exclusive, implicit, Selector or None) -> Row */
 static PyObject *queue_row_open(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     uint32_t row;
     shmq_status status;
     int priority, exclusive, implicit = 0;
-    if (!PyArg_ParseTuple(args, "ip|p", &priority, &exclusive, &implicit) || !queue_ready(self)) {
+    PyObject *selector = Py_None;
+    const shmq_selector *loaded = NULL;
+    if (!PyArg_ParseTuple(args, "ip|pO", &priority, &exclusive, &implicit, &selector) || !queue_ready(self) ||
+        (selector != Py_None && (loaded = shmq_py_selector(selector)) == NULL)) {
         return NULL;
     }
-    shmq_row_terms terms = {
-        .kind = SHMQ_CONSUMER, .priority = priority, .exclusive = exclusive != 0, .implicit = implicit != 0};
+    shmq_row_terms terms = {.kind = SHMQ_CONSUMER,
+                            .priority = priority,
+                            .selector = loaded,
+                            .exclusive = exclusive != 0,
+                            .implicit = implicit != 0};
     do {
         BEGIN_WAIT(self)
         status = shmq_queue_enter(self->q);
@@ -335,6 +361,7 @@ static PyObject *queue_identity(PyObject *o, PyObject *unused) {
 PyMethodDef queue_manage_methods[] = {
     {"_loan", queue_loan, METH_VARARGS, NULL},
     {"_census", queue_census, METH_NOARGS, NULL},
+    {"_ready", queue_ready_count, METH_NOARGS, NULL},
     {"_oldest_on_disk", queue_oldest_on_disk, METH_NOARGS,
      "When the first message on disk was put, in ns; 0: none is."},
     {"_counters", queue_counters, METH_NOARGS, NULL},

@@ -53,7 +53,7 @@ py_message *message_new(py_consumer *consumer, const shmq_delivery *d, const uns
     self->checksum_start = consumer->q->checksum_start;
     self->checksum = consumer->q->checksum;
     self->d = *d;
-    self->d.by = NULL; /* the subscription may go before the message */
+    self->d.as.by = NULL; /* the subscription may go before the message */
     self->place = shmq_place_of(consumer->q, d);
     self->failed = d->delivery;
     self->deaths = d->deaths;
@@ -191,9 +191,6 @@ static PyObject *message_ack(PyObject *o, PyObject *unused) {
     }
     claim(self);
     bool done = shmq_settle(self->q, &self->d) == SHMQ_OK;
-    if (SHMQ_LIKELY(done)) {
-        shmq_count_acked(self->q);
-    }
     mark(self, acked);
     int told = credit_came(self);
     message_let_go(self);

@@ -65,7 +65,7 @@ static SHMQ_NOINLINE shmq_status put_unlocked(py_queue *self, parcel *p, uint64_
         BEGIN_WAIT(self)
         status = shmq_put(self->q, &p->out, until_ns);
         END_WAIT(self)
-        if (status != SHMQ_INTERRUPTED || !room_wait_goes_on(self, wait, p->out.lacking)) {
+        if (status != SHMQ_INTERRUPTED || !room_wait_goes_on(self, wait, p->out.wait.lacking)) {
             break;
         }
     }
@@ -79,10 +79,10 @@ static SHMQ_NOINLINE shmq_status put_unlocked(py_queue *self, parcel *p, uint64_
  * several parcels. */
 static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait) {
     shmq_status status = SHMQ_FULL_COUNT;
-    if (SHMQ_LIKELY(p->out.body_len <= BIG_COPY && !p->out.ticket.in_line)) { /* else it would lose its ticket */
-        p->out.brief = shmq_may_flow(self->q);
+    if (SHMQ_LIKELY(p->out.body_len <= BIG_COPY && !p->out.wait.ticket.in_line)) { /* else it would lose its ticket */
+        p->out.wait.brief = shmq_may_flow(self->q);
         status = shmq_put(self->q, &p->out, 0);
-        p->out.brief = false;
+        p->out.wait.brief = false;
     }
     return SHMQ_LIKELY(status == SHMQ_OK) ? status : put_unlocked(self, p, until_ns, wait, status);
 }
@@ -119,7 +119,7 @@ static PyObject *put_and_clear(py_queue *self, parcel *p, uint64_t until_ns) {
         p->out.receipt = shmq_receipt_begin(self->q->m);
     }
     shmq_status status = put_parcel(self, p, until_ns, NULL);
-    uint64_t id = p->out.message_id;
+    uint64_t id = p->out.made.message_id;
     if (SHMQ_UNLIKELY(p->immediate) && status == SHMQ_OK) {
         status = see_taken(self, p, taken_by != 0 ? taken_by : shmq_now_ns() + immediate);
         if (status != SHMQ_OK && !PyErr_Occurred()) {
@@ -258,18 +258,18 @@ shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out,
     shmq_status status = shmq_queue_enter(self->q);
     *done = 0;
     if (count != 0) {
-        parcels[count - 1].out.more = false;
+        parcels[count - 1].out.wait.more = false;
     }
     while (*done < count && status == SHMQ_OK) {
         if (*done != 0) { /* a producer that has waited once stays in line until all are in */
-            shmq_line_hand_on(&parcels[*done - 1].out.ticket, &parcels[*done].out.ticket);
+            shmq_line_hand_on(&parcels[*done - 1].out.wait.ticket, &parcels[*done].out.wait.ticket);
         }
         uint32_t ready = *done, put = 0;
         for (; ready < count && parcels[ready].out.body_len <= self->q->first.inline_bytes; ready++) {
-            parcels[ready].out.brief =
+            parcels[ready].out.wait.brief =
                 true; /* a block for its headers: with the interpreter lock nobody waits for one */
             shmq_status prepared = shmq_prepare(self->q, &parcels[ready].out, 0);
-            parcels[ready].out.brief = false;
+            parcels[ready].out.wait.brief = false;
             if (prepared != SHMQ_OK) {
                 break;
             }
@@ -383,7 +383,7 @@ static bool put_iterator(py_queue *self, PyObject *iterator, batch *b, uint64_t 
             }
             parcels[count].out.enqueued_ns = now;
             bool ok = batch_parcel(self, &parcels[count], body, b);
-            parcels[count].out.more = true;
+            parcels[count].out.wait.more = true;
             count++;
             Py_DECREF(body);
             if (!ok) {

@@ -53,7 +53,7 @@ static bool put_bodies(py_queue *self, uint8_t content, const bodies *b, const P
                                      .content = content,
                                      .priority = DEFAULT_PRIORITY,
                                      .enqueued_ns = now,
-                                     .more = true};
+                                     .wait.more = true};
             if (options != NULL) {
                 row_options(&p->out, options, *total + i);
             }

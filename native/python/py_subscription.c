@@ -1,23 +1,12 @@
 /* A subscription that takes some entries only, and keeps how far it has looked. */
 #include "py_subscription.h"
-#include "shmq/selector.h"
-#include "shmq/wall_clock.h"
+#include "shmq/row_selector.h"
 
 PyTypeObject *subscription_type;
 
 /* Called within a scan, without the interpreter lock: the entry lies in the segment, and may be torn. */
 static bool is_selected(void *context, const shmq_ring *level, const shmq_delivery *d) {
-    uint64_t enqueued_ns = shmq_wall_of(level->queue->m, d->enqueued_ns);
-    shmq_fields fields = {
-        .headers = d->headers,
-        .headers_len = d->headers_len,
-        .message_id = d->message_id,
-        .enqueued_wall_ms = (int64_t)enqueued_ns > 0 ? enqueued_ns / 1000000 : 0,
-        .priority = d->priority,
-        .redelivered = (d->word & SHMQ_FLAG_REDELIVERED) != 0,
-        .delivery_count = (uint32_t)d->delivery + d->deaths + 1,
-    };
-    return shmq_selects(context, &fields);
+    return shmq_delivery_selected(context, level, d);
 }
 
 static PyObject *subscription_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {

@@ -294,6 +294,55 @@ static void lives_are_listed_as_they_were_put_and_without_what_is_gone(void) {
     }
 }
 
+/* Those at these indices of what was listed, of rows from 100 on. A version of 0: it is gone. */
+static void contract_pick(uint32_t which, const shmq_row_life *lives, const uint32_t *which_ones, uint32_t count,
+                          uint64_t version) {
+    shmq_row_life wanted[8];
+    shmq_row rows[8];
+    for (uint32_t i = 0; i < count; i++) {
+        wanted[i] = lives[which_ones[i]];
+    }
+    CHECK_EQUAL(views[which]->pick(views[which]->context, wanted, rows, count), SHMQ_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK(rows[i].place == 100 + which_ones[i] && (rows[i].bytes == NULL) == (version == 0));
+        CHECK(version == 0 || contract_version(&rows[i]) == version);
+    }
+}
+
+static void some_rows_are_picked_and_dropped_whatever_else_their_write_has(void) {
+    static const uint32_t first[] = {0, 1, 2, 9, 11, 12, 39}, others[] = {3, 8, 10, 13, 38}, last[] = {39};
+    shmq_row_life lives[40], wanted[7];
+    uint32_t count = 40;
+    if (views[0]->pick == NULL) { /* its reads do as well */
+        CHECK(views[0]->drop == NULL);
+        return;
+    }
+    contract_put(0, 0, 10, 1);
+    contract_put(0, 100, 40, 2);
+    CHECK_EQUAL(views[1]->list(views[1]->context, 100, 200, lives, &count), SHMQ_OK);
+    CHECK_EQUAL(count, 40);
+    contract_pick(1, lives, first, 7, 2);
+    contract_pick(1, lives, others, 5, 2);
+    for (uint32_t i = 0; i < 7; i++) {
+        wanted[i] = lives[first[i]];
+    }
+    for (uint32_t again = 0; again < 2; again++) { /* as who comes to a death does */
+        CHECK_EQUAL(views[0]->drop(views[0]->context, wanted, 7), SHMQ_OK);
+    }
+    erased += 7;
+    for (uint32_t which = 0; which < 2; which++) {
+        contract_pick(which, lives, first, 7, 0);
+        contract_pick(which, lives, others, 5, 2);
+        CHECK_EQUAL(contract_lives(which, 100, 200, 2), 33);
+        CHECK(is_gone(which, 100) && is_gone(which, 139) && !is_gone(which, 103));
+    }
+    CHECK_EQUAL(views[0]->discard(views[0]->context, 100), SHMQ_OK);
+    shmq_row row;
+    CHECK_EQUAL(views[1]->pick(views[1]->context, &lives[last[0]], &row, 1), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(views[1]->drop(views[1]->context, &lives[last[0]], 1), SHMQ_OK);
+    contract_has(1, 0, 1, 10, 1);
+}
+
 /* Shows S190. */
 static void nothing_is_left_of_what_was_cleared(void) {
     contract_put(0, 0, 30, 1);
@@ -420,6 +469,7 @@ static inline void contract_hold(const contract_subject *of, uint64_t seed, uint
                                         rows_stay_until_low_has_passed_them,
                                         what_was_read_stays_until_the_next_call,
                                         an_erased_row_is_gone_for_everybody_and_no_other,
+                                        some_rows_are_picked_and_dropped_whatever_else_their_write_has,
                                         lives_are_listed_as_they_were_put_and_without_what_is_gone,
                                         nothing_is_left_of_what_was_cleared,
                                         without_room_nothing_is_written_and_all_else_goes_on,

@@ -30,7 +30,6 @@ enum deadly_moment { DEADLY_BEFORE, DEADLY_BEHIND, DEADLY_AMID, DEADLY_MOMENTS }
     CALL(getrandom)        \
     CALL(writev)           \
     CALL(renameat)         \
-    CALL(read)             \
     CALL(pread)            \
     CALL(pwrite)           \
     CALL(unlinkat)
@@ -90,7 +89,6 @@ DEADLY(int, fchown, (int fd, uid_t user, gid_t group), (fd, user, group))
 DEADLY(int, fchmod, (int fd, mode_t mode), (fd, mode))
 DEADLY(ssize_t, getrandom, (void *at, size_t bytes, unsigned flags), (at, bytes, flags))
 DEADLY(int, renameat, (int from, const char *a, int to, const char *b), (from, a, to, b))
-DEADLY(ssize_t, read, (int fd, void *at, size_t bytes), (fd, at, bytes))
 DEADLY(ssize_t, pread, (int fd, void *at, size_t bytes, off_t offset), (fd, at, bytes, offset))
 DEADLY(ssize_t, pwrite, (int fd, const void *at, size_t bytes, off_t offset), (fd, at, bytes, offset))
 DEADLY(int, unlinkat, (int directory, const char *path, int flags), (directory, path, flags))

@@ -158,6 +158,17 @@ static inline shmq_census census_of(shmq_queue *q) {
     return c;
 }
 
+/* Of a queue at rest, two ways: what the process knows of its stretches is what it finds when it looks at all of them. */
+static inline bool counts_agree(shmq_queue *q) {
+    shmq_census all, known;
+    shmq_ring_sizes(q, &known);
+    shmq_ring_count(q, &all);
+    return all.ready == known.ready && all.unsettled == known.unsettled && all.delayed == known.delayed &&
+           all.flowed == known.flowed && all.bytes == known.bytes && all.memory_bytes == known.memory_bytes &&
+           all.oldest_ns == known.oldest_ns && all.first_position == known.first_position &&
+           all.next_position == known.next_position && all.broken == known.broken;
+}
+
 static inline uint32_t state_at(shmq_queue *q, uint64_t position) {
     return shmq_word_state(shmq_load_seq(&shmq_slot_at(&q->first, position)->word));
 }

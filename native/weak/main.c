@@ -7,11 +7,11 @@
 #include "weak.h"
 
 const weak_scenario *const weak_scenarios[] = {
-    &weak_directory, &weak_publish,   &weak_receive, &weak_release, &weak_sleep,  &weak_peek,
-    &weak_full,      &weak_tombstone, &weak_hole,    &weak_blocks,  &weak_browse, &weak_count,
-    &weak_steal,     &weak_recount,   &weak_waiters, &weak_sweep,   &weak_rows,   &weak_look,
-    &weak_moved,     &weak_due,       &weak_select,  &weak_levels,  &weak_move,   &weak_ranks,
-    &weak_any,       &weak_join,      &weak_closing, &weak_memory,  &weak_news,   NULL};
+    &weak_directory, &weak_publish, &weak_receive, &weak_release, &weak_sleep, &weak_peek,    &weak_full,
+    &weak_tombstone, &weak_hole,    &weak_blocks,  &weak_browse,  &weak_count, &weak_steal,   &weak_recount,
+    &weak_waiters,   &weak_sweep,   &weak_rows,    &weak_look,    &weak_moved, &weak_due,     &weak_select,
+    &weak_levels,    &weak_move,    &weak_ranks,   &weak_any,     &weak_join,  &weak_closing, &weak_memory,
+    &weak_news,      &weak_choosy,  NULL};
 
 static double seconds(void) {
     struct timespec now;

@@ -36,7 +36,7 @@ typedef struct weak_scenario {
 extern const weak_scenario weak_publish, weak_receive, weak_release, weak_sleep, weak_full, weak_tombstone, weak_hole,
     weak_blocks, weak_browse, weak_count, weak_steal, weak_recount, weak_waiters, weak_sweep, weak_rows, weak_look,
     weak_moved, weak_due, weak_select, weak_levels, weak_move, weak_ranks, weak_any, weak_directory, weak_join,
-    weak_closing, weak_memory, weak_peek, weak_news;
+    weak_closing, weak_memory, weak_peek, weak_news, weak_choosy;
 extern const weak_scenario *const weak_scenarios[];
 
 /* runner */

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import struct
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -244,6 +245,72 @@ class LmdbBacklog(_InFiles):
         return whole
 
 
+class DropAllBacklog(_InFiles):
+    """The flow to disk that the founding broker had at first: at the limit all bodies in memory go to disk at once, and
+    each is loaded when its message is taken. A row a body in LMDB; its memory is one in /dev/shm."""
+
+    name = "drop all, load on demand"
+
+    def __init__(self, directory: Path, load: Load) -> None:
+        self.path, self.load, self.body = directory / "dropped", load, load.body()
+        self.memory_path = Path(tempfile.mkdtemp(prefix="shmq-bench-", dir="/dev/shm"))
+        self._opened: tuple[Any, Any] | None = None
+
+    def _stores(self) -> tuple[Any, Any]:
+        """Bodies in memory and on disk; by each process anew."""
+        if self._opened is None:
+            room = self.load.messages * (self.load.size * 2 + 4096) + _ROOM
+            options: dict[str, Any] = {"sync": False, "metasync": False, "map_size": room}
+            self._opened = (lmdb.open(str(self.memory_path), **options), lmdb.open(str(self.path), **options))
+        return self._opened
+
+    def _drop_all(self) -> None:
+        memory, disk = self._stores()
+        with memory.begin(write=True) as left, disk.begin(write=True) as kept:
+            for key, body in left.cursor():
+                kept.put(key, body)
+            left.drop(memory.open_db(txn=left), delete=False)
+
+    def put(self, count: int) -> None:
+        memory, disk = self._stores()
+        key, most = struct.Struct(">Q"), max(1, self.load.max_memory // self.load.size)
+        for some in batches(count):
+            with disk.begin() as kept, memory.begin(write=True) as bodies, bodies.cursor() as last:
+                number = key.unpack(last.key())[0] + 1 if last.last() else 0
+                if number == 0 and kept.cursor().last():
+                    with kept.cursor() as dropped:
+                        dropped.last()
+                        number = key.unpack(dropped.key())[0] + 1
+                for _ in range(some):
+                    bodies.put(key.pack(number), self.body, append=True)
+                    number += 1
+                over = bodies.stat()["entries"] > most
+            if over:
+                self._drop_all()
+
+    def get(self, count: int) -> int:
+        memory, disk = self._stores()
+        whole = 0
+        for some in batches(count):
+            with disk.begin(write=True) as dropped, memory.begin(write=True) as bodies:
+                for _ in range(some):
+                    with dropped.cursor() as oldest:  # one message after the other, whoever wants it
+                        on_disk = oldest.first()
+                        body = oldest.pop(oldest.key()) if on_disk else None
+                    if body is None:
+                        with bodies.cursor() as oldest:
+                            body = oldest.pop(oldest.key()) if oldest.first() else b""
+                    whole += len(body) == self.load.size
+        return whole
+
+    def memory(self) -> int | None:
+        return _bytes_below(self.memory_path)
+
+    def close(self) -> None:
+        super().close()
+        shutil.rmtree(self.memory_path)
+
+
 class RedisBacklog:
     """A list of a redis server behind a socket of this host, RPUSH and LPOP of 1,024; in memory, nothing is written."""
 
@@ -282,6 +349,7 @@ BACKLOGS: dict[str, Any] = {
     "shmq-memory": ShmqMemoryBacklog,
     "sqlite": SqliteBacklog,
     "lmdb": LmdbBacklog,
+    "drop-all": DropAllBacklog,
     "redis": RedisBacklog,
 }
 

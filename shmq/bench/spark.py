@@ -1,4 +1,8 @@
-"""Rows a second between Spark and queues, beside a source and a sink that only make and drop Arrow batches."""
+"""What a row costs between Spark and queues, beside a source and a sink that only make and drop Arrow batches.
+
+In processor time of all processes, Spark's JVM and its Python workers among them. The queues are those that a reader of
+the pages has: none has options, so from 65,536 messages on they have the rest on disk.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from shmq.engine.claims.claim import Claimer
+from shmq.bench.processor_time import processor_seconds, processor_times
+from shmq.engine.claims.claim import Claimer, queue_of_claims
 from shmq.runtime import open as open_broker
 
 if TYPE_CHECKING:
@@ -19,71 +25,94 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkRow", "measure_claims", "measure_spark"]
 
-_ENTRY_BYTES: Final = 1024  # of memory: slots of the queue, of its stages and of what was read; bodies of 64 bytes
+_MEMORY: Final = 512 << 20
+_PUT: Final = 10_000  # messages a call
+_WARM: Final = 6  # first batches of a stream, which start workers and compile
+_FEWEST: Final = 5  # batches that count, and
+_MOST: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
 class SparkRow:
-    """One contestant's result."""
+    """One contestant's result; microseconds of processor time."""
 
     name: str
-    rows_per_second: float  # median of the rounds
+    row_us: float  # median of the rounds, a row
     lowest: float
     highest: float
-    ratio: float  # this one's rate by that of the first of its kind, in the same rounds
+    ratio: float  # this one's cost by that of the first of its kind, in the same rounds
 
 
 def measure_claims(*, rows: int, size: int, rounds: int) -> Iterator[SparkRow]:
-    """What a stream's planner does before Spark sees a row, beside get_many() of the same entries: in CPU time."""
-    rates: dict[str, list[float]] = {"get_many, no Spark": [], "claim, no Spark": []}
-    with open_broker(None, memory=max(rows * _ENTRY_BYTES, 64 << 20)) as broker:
-        orders = broker.queue("orders", codec="bytes", maxsize=rows)
-        claims = broker.queue("orders.claims", maxsize=rows, max_deliveries=0, max_deaths=0)
+    """What a stream's planner does before Spark sees a row, beside get_many() of the same entries."""
+    costs: dict[str, list[float]] = {"get_many, no Spark": [], "claim, no Spark": []}
+    with open_broker(None, memory=_MEMORY) as broker:
+        orders = broker.queue("orders", codec="bytes")
+        claims = queue_of_claims(broker, "orders.claims")
         claimer = Claimer(orders, claims)
 
         def got() -> int:
-            return sum(len(orders.get_many(1000, timeout=0)) for _ in range(0, rows, 1000))
+            taken = 0
+            while taken < rows:
+                taken += len(orders.get_many(1000, timeout=0))
+            return taken
 
         def claimed() -> int:
             return claimer.claim(rows, 1 << 62).entries
 
-        takes: dict[str, Callable[[], int]] = dict(zip(rates, (got, claimed), strict=True))
+        takes: dict[str, Callable[[], int]] = dict(zip(costs, (got, claimed), strict=True))
         for _ in range(rounds):
             for name, take in takes.items():
-                orders.put_many([bytes(size)] * rows)
+                _put(orders, rows, size)
                 begin = time.thread_time()
                 taken = take()
-                rates[name].append(taken / max(time.thread_time() - begin, 1e-9))
+                costs[name].append((time.thread_time() - begin) / rows)
                 assert taken == rows, f"{name}: {taken} of {rows}"
                 claims.purge()
-    for name, found in rates.items():
-        yield _row(name, found, rates["get_many, no Spark"])
+    for name, found in costs.items():
+        yield _row(name, found, costs["get_many, no Spark"])
 
 
 def measure_spark(
-    *, rows: int, size: int, rounds: int, cores: int, progress: Callable[[str], None] = lambda text: None
+    *,
+    rows: int,
+    size: int,
+    rounds: int,
+    cores: int,
+    batches: Sequence[int],
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Iterator[SparkRow]:
-    """Batch reads and batch writes of bodies of one size, through a local Spark.
+    """Batch reads, batch writes, and streams from queue to queue, of bodies of one size, through a local Spark.
 
     Arguments:
-        rows: of each read and write.
+        rows: of each read, write and stream.
         size: of a body, in bytes.
         cores: how many tasks run at a time.
+        batches: rows of a stream's batch; a stream for each.
 
     Raises what shmq.spark.local_session() raises where PySpark or Java is missing.
     """
+    from shmq.bench.toy_spark_source import ToySource
     from shmq.spark import local_session
 
     progress("claims")
     yield from measure_claims(rows=rows, size=size, rounds=rounds)
     progress("starting Spark")
     with tempfile.TemporaryDirectory(prefix="shmq-bench-") as place:
-        memory = max(rows * _ENTRY_BYTES, 64 << 20)
-        with open_broker(place, memory=memory) as broker, local_session(cores=cores) as spark:
+        with open_broker(Path(place) / "broker", memory=_MEMORY) as broker, local_session(cores=cores) as spark:
             try:
+                spark.dataSource.register(ToySource)
                 yield from _measured(spark, broker, rows, size, rounds, cores, progress)
+                streams = _Streams(spark, broker, Path(place), size, cores)
+                for batch in batches:
+                    yield from _streamed(streams, batch, max(rows // batch, _FEWEST), rounds, progress)
             finally:
                 broker.delete(force=True)
+
+
+def _put(queue: Any, rows: int, size: int) -> None:
+    for begin in range(0, rows, _PUT):
+        queue.put_many([bytes(size)] * min(_PUT, rows - begin))
 
 
 def _measured(
@@ -95,11 +124,8 @@ def _measured(
     cores: int,
     progress: Callable[[str], None],
 ) -> Iterator[SparkRow]:
-    from shmq.bench.toy_spark_source import ToySource
-
-    spark.dataSource.register(ToySource)
-    broker.queue("orders", codec="bytes", maxsize=rows).put_many([bytes(size)] * rows)
-    results = broker.queue("results", maxsize=rows)
+    _put(broker.queue("orders", codec="bytes"), rows, size)
+    results = broker.queue("results")
     generated = spark.range(rows, numPartitions=cores).selectExpr(f"repeat('x', {size}) AS body")
     shmq_options = {"path": broker.path or "", "queue": "orders", "columns": "body"}
     toy_options = {"rows": str(rows), "size": str(size), "parts": str(cores)}
@@ -117,20 +143,20 @@ def _measured(
         "toy sink": lambda: write(generated, "shmq-toy", toy_options),
         "write": lambda: write(generated, "shmq", {"path": broker.path or "", "queue": "results"}),
     }
-    rates: dict[str, list[float]] = {name: [] for name in contestants}
+    costs: dict[str, list[float]] = {name: [] for name in contestants}
     for number in range(rounds + 1):  # the first one warms up
         for name, run in contestants.items():
             progress(f"{name}, round {number} of {rounds}")
-            begin = time.monotonic()
+            begin = processor_times()
             run()
-            seconds = time.monotonic() - begin
+            seconds = processor_seconds(begin)
             if number:
-                rates[name].append(rows / seconds)
+                costs[name].append(seconds / rows)
             if name == "write":
                 written = results.purge()
                 assert written == rows, f"{written} of {rows} rows were written"
-    for name, found in rates.items():
-        toy = rates["toy sink" if name in ("toy sink", "write") else "toy source"]
+    for name, found in costs.items():
+        toy = costs["toy sink" if name in ("toy sink", "write") else "toy source"]
         yield _row(name, found, toy)
 
 
@@ -140,6 +166,75 @@ def _all_columns() -> dict[str, str]:
     return {"columns": ",".join(field.name for field in FIELDS)}
 
 
+def _streamed(
+    streams: _Streams, batch: int, count: int, rounds: int, progress: Callable[[str], None]
+) -> Iterator[SparkRow]:
+    count = min(count, _MOST)
+    kinds = {"toy to toy": streams.toy, "queue to queue": streams.queue}
+    costs: dict[str, list[float]] = {name: [] for name in kinds}
+    for number in range(rounds):
+        for name, start in kinds.items():
+            progress(f"{name}, batches of {batch:,}, round {number + 1} of {rounds}")
+            costs[name].append(streams.cost(start, batch, count))
+    for name, found in costs.items():
+        yield _row(f"{name}, {batch:,} a batch", found, costs["toy to toy"])
+
+
+class _Streams:
+    """Queries of one session, each with queues and a checkpoint of its own."""
+
+    def __init__(self, spark: SparkSession, broker: Broker, place: Path, size: int, cores: int) -> None:
+        self._spark = spark
+        self._broker = broker
+        self._place = place
+        self._size = size
+        self._cores = cores
+        self._number = 0
+
+    def toy(self, batch: int, rows: int) -> Any:
+        """Starts one that never ends."""
+        source = self._spark.readStream.format("shmq-toy").option("rows", str(batch)).option("size", str(self._size))
+        return self._started(source.option("parts", str(self._cores)).load(), "shmq-toy", {})
+
+    def queue(self, batch: int, rows: int) -> Any:
+        """Starts one over so many rows, which are put before."""
+        orders, path = f"orders-{self._number}", self._broker.path or ""
+        _put(self._broker.queue(orders, codec="bytes"), rows, self._size)
+        source = self._spark.readStream.format("shmq").option("path", path).option("queue", orders)
+        limited = source.option("subscription", "bench").option("maxRowsPerBatch", str(batch)).option("columns", "body")
+        return self._started(limited.load(), "shmq", {"path": path, "queue": f"results-{self._number}"})
+
+    def _started(self, frame: DataFrame, sink: str, options: dict[str, str]) -> Any:
+        place = str(self._place / f"checkpoint-{self._number}")
+        return frame.writeStream.format(sink).options(**options).option("checkpointLocation", place).start()
+
+    def cost(self, start: Callable[[int, int], Any], batch: int, count: int) -> float:
+        """Seconds of processor time for a row, of so many batches or a few more."""
+        self._number += 1
+        query = start(batch, (_WARM + count + 3) * batch)
+        try:
+            first = self._wait(query, _WARM)
+            begin = processor_times()
+            last = self._wait(query, first + count)
+            return processor_seconds(begin) / ((last - first) * batch)
+        finally:
+            query.stop()
+            for queue in self._broker.queues():
+                if queue.name.partition(".")[0] in (f"orders-{self._number}", f"results-{self._number}"):
+                    queue.delete()
+
+    def _wait(self, query: Any, batches: int) -> int:
+        """How many are done, when so many are."""
+        while True:
+            done = int((query.lastProgress or {"batchId": -1})["batchId"]) + 1
+            if done >= batches:
+                return done
+            if query.exception() is not None:
+                raise query.exception()
+            time.sleep(0.02)
+
+
 def _row(name: str, found: Sequence[float], toy: Sequence[float]) -> SparkRow:
-    ratios: list[Any] = [own / other for own, other in zip(found, toy, strict=True)]
-    return SparkRow(name, statistics.median(found), min(found), max(found), statistics.median(ratios))
+    ratios = [own / other if other else 0.0 for own, other in zip(found, toy, strict=True)]
+    us = [1e6 * seconds for seconds in found]
+    return SparkRow(name, statistics.median(us), min(us), max(us), statistics.median(ratios))

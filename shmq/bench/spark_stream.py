@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import psutil
-
+from shmq.bench.processor_time import processor_seconds, processor_times
 from shmq.runtime import open as open_broker
 
 if TYPE_CHECKING:
@@ -140,22 +139,9 @@ class _Streams:
         query = self._start(frame, sink, name) if frame is not None else None
         try:
             time.sleep(seconds / 2)  # it starts its workers
-            before, begin = _processor_seconds(), time.monotonic()
+            before, begin = processor_times(), time.monotonic()
             time.sleep(seconds)
-            taken = sum(after - before.get(process, 0.0) for process, after in _processor_seconds().items())
-            return 100.0 * taken / (time.monotonic() - begin)
+            return 100.0 * processor_seconds(before) / (time.monotonic() - begin)
         finally:
             if query is not None:
                 query.stop()
-
-
-def _processor_seconds() -> dict[psutil.Process, float]:
-    """Of this process and of each that it has started, Spark's JVM among them."""
-    found = {}
-    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
-        try:
-            times = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        found[process] = times.user + times.system
-    return found

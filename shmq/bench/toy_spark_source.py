@@ -28,19 +28,19 @@ class _Reader(DataSourceReader):
         self._parts = parts
 
     def partitions(self) -> list[InputPartition]:
-        bounds = [self._rows * n // self._parts for n in range(self._parts + 1)]
-        return [InputPartition(bounds[n + 1] - bounds[n]) for n in range(self._parts)]
+        return _shared_out(self._rows, self._parts)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return _batches(partition.value, self._size)
 
 
 class _StreamReader(DataSourceStreamReader):
-    """As many rows in each batch, of one partition."""
+    """As many rows in each batch."""
 
-    def __init__(self, rows: int, size: int) -> None:
+    def __init__(self, rows: int, size: int, parts: int) -> None:
         self._rows = rows
         self._size = size
+        self._parts = parts
 
     def initialOffset(self) -> dict[str, Any]:
         return {"row": 0}
@@ -52,7 +52,7 @@ class _StreamReader(DataSourceStreamReader):
         return {"row": start["row"] + self._rows}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        return [InputPartition(end["row"] - start["row"])]
+        return _shared_out(end["row"] - start["row"], self._parts)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return _batches(partition.value, self._size)
@@ -62,6 +62,11 @@ class _StreamReader(DataSourceStreamReader):
 
     def stop(self) -> None:
         pass
+
+
+def _shared_out(rows: int, parts: int) -> list[InputPartition]:
+    bounds = [rows * n // parts for n in range(parts + 1)]
+    return [InputPartition(bounds[n + 1] - bounds[n]) for n in range(parts)]
 
 
 def _batches(rows: int, size: int) -> Iterator[Any]:
@@ -108,7 +113,8 @@ class ToySource(DataSource):
         return _Reader(int(self.options["rows"]), int(self.options["size"]), int(self.options["parts"]))
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        return _StreamReader(int(self.options["rows"]), int(self.options["size"]))
+        parts = int(self.options.get("parts", "1"))
+        return _StreamReader(int(self.options["rows"]), int(self.options["size"]), parts)
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
         return _Writer()

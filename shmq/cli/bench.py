@@ -324,8 +324,9 @@ def backlog(
 ) -> None:
     """A process puts all messages, another one takes half of them, a third one puts and takes 1,024 in turn, and the
     rest is taken: through a queue whose backlog flows to disk, one that has memory for all of it, SQLite and LMDB used
-    as queues, and redis where there is a redis-server. "x times" is the first line's rate by this one's. Then the CPU
-    time of put and get in a queue that has flowed and was drained.
+    as queues, a store that drops all bodies at its limit and loads each on demand, and redis where there is a
+    redis-server. "x times" is the first line's rate by this one's. Then the CPU time of put and get in a queue that
+    has flowed and was drained.
 
     It takes 1.5 times the backlog of /dev/shm, and up to twice the backlog of the disk. None of them
     synchronises to disk.
@@ -364,15 +365,79 @@ def _bytes(text: str, option: str) -> int:
         raise click.BadParameter(str(error), param_hint=option) from None
 
 
-@bench.command(short_help="Rows a second between Spark and queues.")
-@click.option("--rows", default=500_000, show_default=True, type=Count(1000), help="Of each read and write.")
+_OVERLOAD_COLUMNS = {
+    "name": "through",
+    "put_per_second": "put/s",
+    "get_per_second": "get/s",
+    "sum_ratio": "both: x times",
+    "put_worst_ms": "p99.9 put ms",
+    "get_worst_ms": "p99.9 get ms",
+}
+
+
+@bench.command(short_help="A producer and a consumer at full speed beside a backlog.")
+@click.option("--messages", default=100_000, show_default=True, type=Count(1000), help="Of the backlog at the begin.")
+@click.option("--size", default=64, show_default=True, type=Count(1, 1 << 20), help="Bytes of a message.")
+@click.option("--memory", default="256MiB", show_default=True, metavar="SIZE", help="Budget of the broker.")
+@click.option("--seconds", default=5.0, show_default=True, type=Seconds(0.1, 3600), help="Of a round.")
+@click.option("--rounds", default=3, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
+@click.option("--directory", metavar="DIR", help="Where files go; default that of temporary files.")
+@json_option
+@click.pass_context
+def overload(
+    context: click.Context,
+    messages: int,
+    size: int,
+    memory: str,
+    seconds: float,
+    rounds: int,
+    directory: str | None,
+    as_json: bool,
+) -> None:
+    """A process puts and another one takes, 100 messages a call, each as fast as it can, beside a backlog: through a
+    queue without options, LMDB used as a queue, and redis where there is a redis-server. "x times" is shmq's sum of
+    puts and gets by this one's.
+
+    \b
+    Example:
+      shmq bench overload
+      shmq bench overload --size 1024 --seconds 20
+    """
+    with loading():
+        from shmq.bench.backlog_contestant import Load
+        from shmq.bench.overload import measure_overload
+
+    load = Load(messages, size, _bytes(memory, "--memory"), 0)
+    with measuring() as say:
+        found = list(measure_overload(load, seconds=seconds, rounds=rounds, directory=directory, progress=say))
+    settings: dict[str, object] = {"bench": "overload", **asdict(load), "seconds": seconds, "rounds": rounds}
+    title = (
+        f"a backlog of {messages:,} messages of {size:,} bytes, {seconds:g} s, median of {quantity(rounds, 'round')}"
+    )
+    print_rows(title, settings, found, _OVERLOAD_COLUMNS, wants_json(context, as_json))
+
+
+@bench.command(short_help="What a row costs between Spark and queues.")
+@click.option("--rows", default=500_000, show_default=True, type=Count(1000), help="Of each read, write and stream.")
 @click.option("--size", default=64, show_default=True, type=Count(0, 1 << 20), help="Bytes of a body.")
 @click.option("--cores", default=2, show_default=True, type=Count(1, 64), help="Tasks at a time.")
+@click.option(
+    "--batch",
+    "batches",
+    default=(1000, 10_000, 100_000),
+    show_default=True,
+    multiple=True,
+    type=Count(1, 10_000_000),
+    help="Rows of a stream's batch; may be repeated.",
+)
 @click.option("--rounds", default=3, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @json_option
 @click.pass_context
-def spark(context: click.Context, rows: int, size: int, cores: int, rounds: int, as_json: bool) -> None:
-    """Reads and writes of Spark, beside a source and a sink that do nothing. It takes 1 KiB of memory for each row.
+def spark(
+    context: click.Context, rows: int, size: int, cores: int, batches: tuple[int, ...], rounds: int, as_json: bool
+) -> None:
+    """Reads, writes and streams of Spark, over queues without options, beside a source and a sink that do nothing: in
+    processor time of all processes.
 
     \b
     Example:
@@ -382,14 +447,15 @@ def spark(context: click.Context, rows: int, size: int, cores: int, rounds: int,
         from shmq.bench.spark import measure_spark
 
     with measuring() as say:
-        found = list(measure_spark(rows=rows, size=size, rounds=rounds, cores=cores, progress=say))
+        measured = measure_spark(rows=rows, size=size, rounds=rounds, cores=cores, batches=batches, progress=say)
+        found = list(measured)
     settings: dict[str, object] = {"bench": "spark", "rows": rows, "size": size, "cores": cores, "rounds": rounds}
     columns = {
         "name": "",
-        "rows_per_second": "rows/s",
-        "lowest": "slowest",
-        "highest": "fastest",
-        "ratio": "of the first of its kind",
+        "row_us": "µs of CPU a row",
+        "lowest": "least",
+        "highest": "most",
+        "ratio": "x of the first of its kind",
     }
     print_rows(f"{rows:,} rows of {size} bytes, local[{cores}]", settings, found, columns, wants_json(context, as_json))
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0x4F8D61B2B6800C9E  # of the layout that is described here
+FINGERPRINT: Final = 0xE5221B08D3919A97  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -81,6 +81,12 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("queue_high", "<u4", 0, 1556),
             ("turns", "<u8", 0, 1560),
             ("slab_high", "<u4", 0, 1568),
+            ("run_high", "<u4", 0, 1572),
+            ("granules_used", "<u4", 0, 1576),
+            ("granules_ready", "<u4", 0, 1580),
+            ("granules_solid", "<u4", 0, 1584),
+            ("pages_free", "<u4", 0, 1588),
+            ("used_bytes", "<u8", 0, 1592),
             ("memory_full", "<u4", 0, 1664),
             ("flushes", "<u4", 0, 1668),
             ("memory_waiters", "<u8", 0, 1672),
@@ -219,6 +225,16 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("joiners", "<u4", 0, 1036),
             ("due", "<u8", 0, 1040),
             ("waiters", "<u8", 0, 1048),
+            ("waiting", "<u8", 0, 1056),
+            ("waiting_bytes", "<u8", 0, 1064),
+            ("came", "<u8", 0, 1072),
+            ("came_bytes", "<u8", 0, 1080),
+            ("waiting_low", "<u8", 0, 1088),
+            ("waiting_due", "<u8", 0, 1096),
+            ("waiting_from", "<u8", 0, 1104),
+            ("waiting_to_bytes", "<u8", 0, 1112),
+            ("waiting_freed", "<u8", 0, 1120),
+            ("waiting_freed_bytes", "<u8", 0, 1128),
             ("flow", "<u8", 0, 1152),
             ("low", "<u8", 0, 1160),
             ("flushed", "<u8", 0, 1168),
@@ -303,6 +319,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("turns_begun", "<u4", 0, 3788),
             ("chances", "<u8", 0, 3792),
             ("alerts", "alerts", 0, 3840),
+            ("selectors", "<u8", 17, 3904),
             ("group_table", "group", 256, 4096),
         ),
     ),
@@ -330,7 +347,9 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("rounds", "<u4", 0, 52),
             ("order", "<u8", 0, 56),
             ("privileged", "<u4", 0, 64),
+            ("selector_bytes", "<u4", 0, 68),
             ("awaited", "<u8", 0, 72),
+            ("looked", "<u8", 0, 80),
         ),
     ),
     "slot": (

@@ -26,6 +26,7 @@ class BrokerSettings:
     mode: int | None = None
     patience: float | None = None  # seconds
     disk: int | None = None  # bytes
+    disk_path: str | None = None  # absolute, without links
     encryption_key: EncryptionKey | None = None
 
 
@@ -44,6 +45,7 @@ def check_broker_options(
     mode: int | None = None,
     patience: float | None = None,
     disk: Size | None = None,
+    disk_path: str | os.PathLike[str] | None = None,
     durability: Durability | None = None,
     encryption_key: bytes | str | os.PathLike[str] | Callable[[], bytes] | None = None,
 ) -> BrokerSettings:
@@ -54,6 +56,7 @@ def check_broker_options(
         mode: permissions of the directory, with all of the owner's, at most 0o777.
         patience: seconds that a stopped process may delay others, 0.001 to 60.
         disk: bytes on disk of all queues together, 0 to 2**62; 0: messages stay in memory.
+        disk_path: the directory in which they lie, which exists.
         durability: of a later stage; None only.
         encryption_key: of what goes to disk: 32 bytes, the path of a file with them, a function that returns them.
 
@@ -66,6 +69,7 @@ def check_broker_options(
         mode=None if mode is None else _check_mode(mode),
         patience=None if patience is None else _check_patience(patience),
         disk=None if disk is None else _check_disk(disk),
+        disk_path=None if disk_path is None else _check_disk_path(disk_path, disk),
         encryption_key=None if encryption_key is None else check_encryption_key(encryption_key),
     )
 
@@ -82,6 +86,16 @@ def _check_disk(disk: Size) -> int:
     if not 0 <= size <= MAX_DISK:
         raise ValueError(f'disk={shown(disk)} is out of range; give bytes, such as "20GiB", or 0 for none')
     return size
+
+
+def _check_disk_path(disk_path: str | os.PathLike[str], disk: Size | None) -> str:
+    if isinstance(disk_path, bytes) or not isinstance(disk_path, str | os.PathLike):
+        raise TypeError(f"disk_path={shown(disk_path)} is of the type {type(disk_path).__name__}; give a path")
+    if disk is not None and parse_size(disk, "disk") == 0:
+        raise ValueError(f"disk_path={shown(disk_path)} beside disk=0: nothing goes to disk; leave one of them out")
+    if not os.path.isdir(disk_path):
+        raise ValueError(f"disk_path={shown(disk_path)} is no directory; make it, or mount what it lies on")
+    return os.path.realpath(disk_path)
 
 
 def _check_mode(mode: int) -> int:

@@ -19,6 +19,7 @@ from shmq.core.handles import browse_columns
 from shmq.engine.claims.claim import bounds_of, discard_at, identity_of
 from shmq.errors import NotFound
 from shmq.spark.stage import Stage
+from shmq.wait_time import OTHERS_FLOW
 
 if TYPE_CHECKING:
     from shmq.engine.queue.queue import Queue
@@ -117,9 +118,9 @@ class Notes:
         return [(position, note) for position, note in found if note.into == self.into]
 
     def put(self, note: Note) -> int:
-        """Returns its position. Raises Full, OutOfSpace."""
+        """Returns its position. Raises Full, OutOfSpace: what is staged keeps its memory until it is decided."""
         text = note.text()
-        self.queue.put(text)
+        self.queue.put(text, timeout=OTHERS_FLOW)
         position = bounds_of(self.queue)[1] - 1
         self._texts[position] = text.encode()
         return position

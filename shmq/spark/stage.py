@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from shmq.engine.arrow.bodies import Bodies
 from shmq.engine.claims.claim import identity_of
-from shmq.engine.claims.staging import put_staged
+from shmq.engine.claims.staging import put_staged, roomy_stages, takes_more
+from shmq.engine.handle.open_queue import membership_of
 from shmq.errors import Full, NotFound, ShmqError
 from shmq.spark.options import NO_QUEUE
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Stage", "StageWriter", "drop", "is_stage_of"]
 
 _INFIX = ".stage."
+_FEW_SLOTS = 1024
 _RANDOM = 8  # bytes of a name, as text two digits each
 _STAGE = re.compile(rf"{re.escape(_INFIX)}[0-9a-f]{{{2 * _RANDOM}}}$")
 
@@ -78,7 +80,7 @@ def drop(broker: Broker, stages: Iterable[Stage]) -> None:
 
 class StageWriter:
     """Puts rows into staging queues, in their order: one for each queue into which they go, and a new one where one is
-    full.
+    full, or has no slots left while there is memory for more.
 
     Arguments:
         home: queue of the write: into which rows go that name none. Stages are named after it, and its notes decide.
@@ -117,10 +119,14 @@ class StageWriter:
             )
         while True:
             stage = self._open.get(name) or self._opened(name)
+            count = row.count if isinstance(row, Bodies) else 1
+            if stage.count and not takes_more(stage.queue, stage.count, count, self._there):
+                self._close(name)
+                continue
             try:
                 stage.timed = stage.timed or row.timed
                 put_staged(stage.queue, stage.target, row)
-                stage.count += row.count if isinstance(row, Bodies) else 1
+                stage.count += count
                 return
             except Full as full:
                 stage.count += full.accepted
@@ -136,12 +142,26 @@ class StageWriter:
         broker = self._home.broker
         target = self._home if name == self._home.name else broker.queue(name)
         stage = f"{self._home.name}{_INFIX}{secrets.token_hex(_RANDOM)}"
-        made = _Open(broker.queue(stage, expires=self._ttl, max_deliveries=0, max_deaths=0), target)
+        made = _Open(self._made(stage), target)
         self._open[name] = made
         return made
 
+    def _made(self, name: str) -> Queue[Any]:
+        """Slots are memory until the stage is published, wherever its rows are: those of many tasks have few each."""
+        few = self._there() >= roomy_stages(membership_of(self._home).memory)
+        made = self._home.broker.queue(
+            name, expires=self._ttl, max_deliveries=0, max_deaths=0, maxsize=_FEW_SLOTS if few else 0
+        )
+        if few:
+            made.alter(maxsize=0)  # the slots stay, and are no limit
+        return made
+
+    def _there(self) -> int:
+        """How many staging queues the broker has."""
+        return sum(1 for queue in self._home.broker.queues() if _STAGE.search(queue.name))
+
     def _check_room(self, most: int) -> None:
-        there = sum(1 for queue in self._home.broker.queues() if _STAGE.search(queue.name))
+        there = self._there()
         if there >= most:
             raise ShmqError(
                 f"there is no room for another staging queue of {self._home.name!r}",

@@ -160,7 +160,7 @@ def test_a_pool_is_measured_beside_that_of_multiprocessing() -> None:
 
 
 def test_a_backlog_on_disk_is_measured_beside_memory_and_other_stores() -> None:
-    """Shows S142, S185."""
+    """Shows S141, S142, S185."""
     settings = ["--messages", "9000", "--memory", "16MiB", "--max-memory", "1MiB", "--rounds", "1"]
     result = run("backlog", *settings)
     rows = {row["name"].split(":")[0]: row for row in result["rows"]}
@@ -171,6 +171,7 @@ def test_a_backlog_on_disk_is_measured_beside_memory_and_other_stores() -> None:
         "shmq, all in memory",
         "SQLite",
         "LMDB",
+        "drop all, load on demand",
         "redis",
     ]
     if shutil.which("redis-server") is None:
@@ -185,6 +186,17 @@ def test_a_backlog_on_disk_is_measured_beside_memory_and_other_stores() -> None:
     assert rows["shmq, all in memory"]["disk_mib"] == 0
     assert result["after"][0]["name"] == "it never flowed"
     assert all(row["put_get"] > 0 for row in result["after"])
+
+
+def test_a_producer_and_a_consumer_at_full_speed_are_measured_beside_a_backlog() -> None:
+    result = run("overload", "--messages", "10000", "--memory", "16MiB", "--seconds", "0.3", "--rounds", "1")
+    rows = {row["name"].split(":")[0]: row for row in result["rows"]}
+    for name in ("shmq", "LMDB"):
+        assert rows[name]["put_per_second"] > 0
+        assert rows[name]["get_per_second"] > 0
+        assert rows[name]["put_worst_ms"] > 0
+        assert rows[name]["get_worst_ms"] > 0
+    assert rows["shmq"]["sum_ratio"] == 1.0
 
 
 def test_a_store_that_loses_part_of_a_backlog_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

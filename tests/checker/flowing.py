@@ -70,5 +70,7 @@ def take_granule(scene: Scene, granule: int, word: int) -> int:
     at = scene.granule(granule)
     assert scene.read(at) & RESERVED == 0, "it has memory"
     scene.write(at, scene.read(at) | RESERVED | word)
-    scene.add(scene.header("reserved_bytes"), GRANULE)
+    scene.add(scene.header("granules_used"), int(word != 0), 4)
+    for field in ("reserved_bytes", "used_bytes"):
+        scene.add(scene.header(field), GRANULE)
     return scene.sound.regions.data + granule * GRANULE

@@ -19,6 +19,7 @@ from typing import Any
 import shmq
 from checker import Image, Violation, judge, judge_quiet
 from checker.crc32c import crc32c
+from checker.groups import places_of
 from checker.image import Slab
 from checker.layout import (
     COLD,
@@ -198,8 +199,7 @@ class Scene:
 
     def group(self, name: str, field: str, owned: bool = True) -> int:
         """A slot of the table that somebody has, or the first that was never used."""
-        table = self.page(name, "group_table")
-        places = range(table, table + 256 * GROUP.bytes, GROUP.bytes)
+        places = places_of(self.queue(name))
         return next(at for at in places if bool(self.read(at) & 0x1FFF if owned else not self.read(at))) + GROUP[field]
 
     def record(self, name: str, number: int, field: str, level: int = 0) -> int:

@@ -64,7 +64,7 @@ def a_front_ring_from_which_messages_that_failed_go_to_disk(s: Scene) -> None:
 @breaks("flow.low")
 def rows_that_begin_behind_their_end(s: Scene) -> None:
     amid_a_turn(s)
-    s.write(s.of_ring(NAME, "low"), P + 1)
+    s.write(s.of_ring(NAME, "low"), P + 1025)  # more than a turn hands over
 
 
 @breaks("flow.rows")
@@ -112,7 +112,7 @@ def a_front_ring_as_long_as_the_back_ring(s: Scene) -> None:
     s.add(s.of_ring(NAME, "shift", FRONT), 2, 4)
 
 
-@breaks("granule.reserved")
+@breaks("granule.reserved", "granule.counts")
 def a_front_ring_whose_slots_have_no_memory(s: Scene) -> None:
     granule = (s.slot(NAME, 0, level=FRONT) - s.sound.regions.data) // GRANULE
     s.write(s.granule(granule), s.read(s.granule(granule)) & ~RESERVED)
@@ -195,7 +195,7 @@ def a_message_that_was_never_on_disk(s: Scene) -> None:
 
 @breaks("front.ordinal")
 def a_message_that_came_back_before_the_one_before_it(s: Scene) -> None:
-    s.write(s.record(NAME, LARGE_SLOT, "ordinal", FRONT), 3)
+    s.write(s.record(NAME, LARGE_SLOT, "ordinal", FRONT), 0)
 
 
 @breaks("flow.bytes")
@@ -211,6 +211,21 @@ def bytes_that_no_flush_has_moved(s: Scene) -> None:
 @breaks("flow.dropping")
 def rows_that_were_to_go_and_did_not(s: Scene) -> None:
     s.write(s.of_ring(NAME, "dropping_at"), LOW + 1)
+
+
+@breaks("flow.waiting")
+def more_delayed_messages_that_came_back_than_went(s: Scene) -> None:
+    s.write(s.of_ring(NAME, "came"), 1)
+
+
+@breaks("flow.waiting")
+def a_turn_that_writes_delayed_messages_and_has_no_end(s: Scene) -> None:
+    s.write(s.of_ring(NAME, "waiting_from"), 1)
+
+
+@breaks("flow.waiting")
+def bytes_of_no_delayed_message(s: Scene) -> None:
+    s.write(s.of_ring(NAME, "waiting_bytes"), 1)
 
 
 @breaks("front.ordinal")
@@ -279,6 +294,7 @@ def test_what_is_a_row_already_has_no_claim_to_its_block(image_that_flows: Image
     scene.write(scene.page(NAME, "resident"), 1 << 20)
     assert scene.judged(dead=set()) == set()
     scene.write(scene.of_ring(NAME, "flow"), LARGE_PLACE << 1 | 1)
+    scene.write(scene.of_ring(NAME, "low"), LARGE_PLACE - 1)  # nothing was handed over
     assert scene.judged(dead=set()) >= {"block.gone"}
 
 

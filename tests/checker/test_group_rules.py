@@ -36,7 +36,7 @@ def a_refusal_beyond_the_tail(s: Scene) -> None:
 
 @breaks("group.record")
 def a_message_of_a_group_beyond_the_table(s: Scene) -> None:
-    s.write(s.record("grouped", 1, "group"), 257)
+    s.write(s.record("grouped", 1, "group"), 257 + 65536)
 
 
 @breaks("group.holder")

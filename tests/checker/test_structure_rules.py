@@ -227,7 +227,7 @@ def cold_records_in_the_middle_of_a_granule(s: Scene) -> None:
     s.add(s.of_ring("timed", "cold"), 64)
 
 
-@breaks("granule.twice", "granule.map")
+@breaks("granule.twice", "granule.map", "group.table", "group.row", "group.refused")  # places of groups lie there, too
 def cold_records_in_the_ring_itself(s: Scene) -> None:
     s.write(s.of_ring("timed", "cold"), s.ring("timed").geometry.run)
 
@@ -297,12 +297,17 @@ def a_page_with_two_owners(s: Scene) -> None:
     s.write(s.counter_chunk(1, 9), s.read(s.counter_chunk(0, 0)))
 
 
-@breaks("granule.reserved")
+@breaks("granule.reserved", "granule.counts")
 def memory_in_use_that_was_never_reserved(s: Scene) -> None:
     s.add(s.granule(s.used_granule()), -(1 << 8))
 
 
-@breaks("granule.map")
+@breaks("granule.counts")
+def a_count_of_granules_that_the_map_does_not_have(s: Scene) -> None:
+    s.add(s.header("granules_ready"), 1, 4)
+
+
+@breaks("granule.map", "granule.counts")
 def a_granule_that_nobody_has(s: Scene) -> None:
     s.add(s.granule(s.free_granule()), 1 << 32 | 2)
 

@@ -251,8 +251,8 @@ MISTAKES = {
     ),
     "a cursor from long ago goes by laps of 32 bits": (
         "operations/ring_scan.c",
-        "if (d->by != NULL && meet_old(r, start, &p, epoch, d, &status)) {",
-        "if (d->by != NULL && p == UINT64_MAX && meet_old(r, start, &p, epoch, d, &status)) {",
+        "if (d->as.by != NULL && meet_old(r, start, &p, epoch, d, &status)) {",
+        "if (d->as.by != NULL && p == UINT64_MAX && meet_old(r, start, &p, epoch, d, &status)) {",
         ["--begin", "wrap", "--only", "select-receive"],
     ),
     "a half-done deletion leaves messages that nobody can find": (
@@ -314,13 +314,18 @@ MISTAKES = {
     ),
     "a row that was fetched is marked before it is a message in memory": (
         "flow/fetch.c",
-        "    if (!shmq_front_show(t, tail, &coming)) {\n",
-        "    (void)t->backing->erase(t->backing->context, erased, place);\n"
-        "    if (!shmq_front_show(t, tail, &coming)) {\n",
+        "    while (shown < f->count && shmq_front_show(",
+        "    mark(t, f, f->count);\n    while (shown < f->count && shmq_front_show(",
         ["--only", "flow-fetch"],
     ),
+    "of delayed messages that came in together the last one alone is marked after a death": (
+        "flow/unmarked.c",
+        "most = SHMQ_WAITED_AT_ONCE;",
+        "most = 1;",
+        ["--only", "flow-wait-come"],
+    ),
     "a row whose mover died is not marked": (
-        "flow/mover.c",
+        "flow/unmarked.c",
         "bool passed = place < shmq_load_relaxed(&t->back->shm->low);",
         "bool passed = place < UINT64_MAX;",
         ["--only", "flow-fetch"],
@@ -334,8 +339,14 @@ MISTAKES = {
     "what a dead mover left is not recovered": (
         "flow/mover.c",
         "    recover_front(back, front);\n",
-        "    if (flow != UINT64_MAX) {\n        return;\n    }\n    recover_front(back, front);\n",
+        "    if (ring != NULL) {\n        return;\n    }\n    recover_front(back, front);\n",
         ["--only", "flow-enter"],
+    ),
+    "what a dead mover has handed over is made available in the back ring, too": (
+        "flow/mover.c",
+        "low - place <= SHMQ_TURN_ENTRIES) {",
+        "low - place > SHMQ_TURN_ENTRIES) {",
+        ["--only", "flow-enter-full-ring"],
     ),
     "what a dead mover brought last is a row, too": (
         "flow/mover.c",
@@ -363,8 +374,8 @@ MISTAKES = {
     ),
     "what lies above the rows is taken before them": (
         "operations/scan_flowed.c",
-        "shmq_flow_is_on(d->flow_seen) ? shmq_load_seq(&back->shm->low) : UINT64_MAX;",
-        "shmq_flow_is_on(d->flow_seen) ? UINT64_MAX : UINT64_MAX;",
+        "shmq_flow_is_on(d->seen.flow) ? shmq_load_seq(&back->shm->low) : UINT64_MAX;",
+        "shmq_flow_is_on(d->seen.flow) ? UINT64_MAX : UINT64_MAX;",
         ["--pause", "--only", "flow-flush"],
     ),
 }

@@ -69,6 +69,23 @@ def test_it_is_told_once_that_a_queue_flows_and_once_that_it_has_recovered(broke
     assert told() == ["flowed", "recovered"]
 
 
+def test_it_flows_and_has_recovered_also_with_delayed_messages(broker: shmq.Broker, told: Told) -> None:
+    queue = broker.queue("later", codec="bytes", max_memory=1)
+    for number in range(3):
+        queue.put(b"%d" % number, delay=3600)
+    assert queue.statistics().flowed
+    assert told() == ["flowed"]
+    assert queue.purge() == 3
+    assert not queue.statistics().flowed
+    assert told() == ["flowed", "recovered"]
+    soon = broker.queue("soon", codec="bytes", max_memory=1)
+    for number in range(3):
+        soon.put(b"%d" % number, delay=1)
+    eventually(lambda: not soon.get_many(1, timeout=0) and told()[2:] == ["flowed"], "a call tells")
+    assert sorted(soon.get(timeout=60) for _ in range(3)) == [b"0", b"1", b"2"]
+    eventually(lambda: not soon.get_many(1, timeout=0) and told()[2:] == ["flowed", "recovered"], "a call tells")
+
+
 def test_what_flowed_and_recovered_between_two_looks_is_told_in_one(broker: shmq.Broker, told: Told) -> None:
     queue = broker.queue("backlog", codec="bytes", max_memory=LITTLE)
     logging.getLogger("shmq.alert").disabled = True

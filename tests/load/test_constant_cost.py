@@ -85,6 +85,24 @@ def test_a_deep_queue_costs_no_more_than_a_shallow_one(broker: shmq.Broker, work
     assert (shallow.qsize(), deep.qsize()) == (SHALLOW, DEEP)
 
 
+def count(queue: Queue) -> None:
+    for _ in range(CALLS):
+        queue.qsize()
+
+
+@pytest.mark.alone
+@pytest.mark.memory
+def test_counting_a_deep_queue_costs_no_more_than_a_shallow_one(broker: shmq.Broker) -> None:
+    shallow, deep = broker.queue("shallow", maxsize=60_000), broker.queue("deep", maxsize=60_000)
+    shallow.put_many([b"x"] * SHALLOW)
+    deep.put_many([b"x"] * DEEP)
+    few, many = medians(count, shallow, deep)
+    print(f"{few / CALLS * 1e6:.1f} us at depth {SHALLOW}, {many / CALLS * 1e6:.1f} us at depth {DEEP:,}")
+    assert many < few * FACTOR
+    deep.get()
+    assert (shallow.qsize(), deep.qsize()) == (SHALLOW, DEEP - 1)
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("max_memory", [None, "16KiB"])
 def test_the_oldest_is_dropped_at_the_cost_of_a_get(broker: shmq.Broker, max_memory: shmq.Size | None) -> None:
@@ -125,16 +143,22 @@ def switches(threads: list[threading.Thread]) -> int:
 
 @contextmanager
 def asleep(
-    queue: Queue, count: int, use: Callable[[Any], object] = lambda body: None
+    queue: Queue, count: int, use: Callable[[Any], object] = lambda body: None, choosy: bool = False
 ) -> Iterator[list[threading.Thread]]:
-    """So many threads that wait for messages, to the end of the block and of the queue."""
+    """So many threads that wait for messages, if choosy for those of their `k`, until block and queue end."""
 
-    def take() -> None:
+    def take(number: int) -> None:
+        if choosy:
+            with queue.consumer(selector=f"k = {number}") as consumer:
+                for m in consumer:
+                    m.ack()
+                    use(m.body)
+            return
         with suppress(shmq.ShutDown):
             while True:
                 use(queue.get())
 
-    threads = [threading.Thread(target=take) for _ in range(count)]
+    threads = [threading.Thread(target=take, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     try:
@@ -175,3 +199,18 @@ def test_a_message_wakes_one_sleeper_and_not_the_whole_crowd(broker: shmq.Broker
         woken = switches(threads) - before
     print(f"{woken} switches for {MESSAGES} messages and {SLEEPERS} sleepers")
     assert woken < MESSAGES * SLEEPERS / 4
+
+
+@pytest.mark.alone
+def test_a_message_wakes_the_one_sleeper_whose_selector_wants_it(broker: shmq.Broker) -> None:
+    """All others sleep on, also when something comes that nobody wants."""
+    queue, done = broker.queue("jobs"), broker.queue("done")
+    with asleep(queue, SLEEPERS, done.put, choosy=True) as threads:
+        before = switches(threads)
+        for number in range(MESSAGES):
+            queue.put(-1, headers={"k": -1})
+            queue.put(number, headers={"k": number * 7 % SLEEPERS})
+            assert done.get(timeout=30) == number
+        woken = switches(threads) - before
+    print(f"{woken} switches for {MESSAGES} messages and {SLEEPERS} sleepers")
+    assert woken < MESSAGES * SLEEPERS / 10

@@ -23,6 +23,7 @@ from shmq.core import segment
 from shmq.engine.directory.broker_directory import BrokerDirectory, open_anonymous
 from shmq.engine.directory.orphans import sweep_orphans
 from shmq.errors import BrokerError, BrokerNotFound, Closed, CorruptionError, VersionMismatch
+from shmq.options import BrokerSettings
 
 MEMORY = 8 << 20
 ROW, STATE, PID, DEAD = 0, 2, 3, 11
@@ -32,7 +33,7 @@ ROW, STATE, PID, DEAD = 0, 2, 3, 11
 def broker(broker_dir: Path) -> Iterator[BrokerDirectory]:
     """A directory with a broker in which nobody is."""
     directory = BrokerDirectory(str(broker_dir))
-    member = directory.open(memory=MEMORY)
+    member = directory.open(BrokerSettings(memory=MEMORY))
     name = member.name
     member.close()
     yield directory
@@ -172,8 +173,9 @@ def test_a_full_shared_memory_is_an_error_with_figures_and_never_a_signal(tmp_pa
         import sys
         from shmq.engine.directory.broker_directory import BrokerDirectory
         from shmq.errors import OutOfSpace
+        from shmq.options import BrokerSettings
         try:
-            BrokerDirectory(sys.argv[1]).open(memory=64 << 20)
+            BrokerDirectory(sys.argv[1]).open(BrokerSettings(memory=64 << 20))
         except OutOfSpace as error:
             print(error.errno, error)
         """
@@ -293,7 +295,7 @@ def test_an_anonymous_segment_of_a_killed_process_is_swept() -> None:
     ready, told = os.pipe()
 
     def work() -> None:
-        member = open_anonymous(memory=MEMORY)
+        member = open_anonymous(BrokerSettings(memory=MEMORY))
         os.write(told, member.name.encode())
         signal.pause()
 
@@ -369,7 +371,7 @@ def test_processes_that_open_a_new_directory_at_once_meet_in_one_broker(broker_d
     def work() -> None:
         os.close(opened)
         os.read(gate, 1)  # until the test opens the gate for all of them
-        member = directory.open(memory=MEMORY)
+        member = directory.open(BrokerSettings(memory=MEMORY))
         os.write(told, member.name.encode().ljust(64))
         member.close()
 
@@ -399,7 +401,7 @@ def many_files() -> Iterator[None]:
 def roomy_broker(broker_dir: Path, many_files: None) -> Iterator[BrokerDirectory]:
     """Each row's page takes 8 KiB of the budget, so a full table needs more than the smallest one."""
     directory = BrokerDirectory(str(broker_dir))
-    member = directory.open(memory=4 * MEMORY)
+    member = directory.open(BrokerSettings(memory=4 * MEMORY))
     member.close()
     yield directory
     segment.unlink(member.name)

@@ -37,4 +37,9 @@ def test_a_program_of_the_readme_prints_what_stands_there(tmp_path: Path, progra
     (tmp_path / program.name).write_text(program.text)
     command = [sys.executable, program.name]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True)
-    assert plain(done.stderr + done.stdout) == plain(program.output)
+    assert without_luck(done.stderr + done.stdout) == without_luck(program.output)
+
+
+def without_luck(text: str) -> list[str]:
+    """On a busy machine others have done all jobs before the pool hears of the death: nobody is replaced then."""
+    return plain(text.replace("goes back, it is replaced", "goes back"))

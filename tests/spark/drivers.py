@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -51,7 +52,7 @@ def running(arguments: list[str], log: Path, **environment: str) -> Iterator[sub
         end(process)
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[Any]) -> None:
     """kill -9 of all of it."""
     if process.poll() is None:
         children = psutil.Process(process.pid).children(recursive=True)  # some have groups of their own

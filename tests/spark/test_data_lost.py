@@ -208,12 +208,20 @@ def test_an_abort_leaves_what_is_decided(broker: shmq.Broker) -> None:
         assert results.get(timeout=0) == b"row"
 
 
-@pytest.mark.parametrize("disk", [0, 1 << 30], ids=["memory", "disk"])
-def test_a_task_with_more_rows_than_a_ring_holds_has_several_stages_or_one_on_disk(broker_dir: Path, disk: int) -> None:
+@pytest.mark.parametrize(
+    ("disk", "ballast", "several"),
+    [(0, 0, True), (1 << 30, 0, True), (1 << 30, 9, False)],
+    ids=["memory", "disk", "disk-and-half-of-memory-used"],
+)
+def test_a_task_with_more_rows_than_a_ring_holds_has_several_stages_or_one_on_disk(
+    broker_dir: Path, disk: int, ballast: int, several: bool
+) -> None:
     with shmq.open(broker_dir, memory="16MiB", disk=disk) as broker:
+        broker.queue("ballast").put_many([bytes(1 << 20)] * ballast)
         results = broker.queue("results", maxsize=6000)
         stages = StageWriter(results, 60.0).write(Outgoing(b"%d" % n, {}, None) for n in range(5000))
-        assert (len(stages) > 1) == (disk == 0)
+        assert (len(stages) > 1) == several
+        assert any(broker.queue(stage.queue).statistics().disk_bytes for stage in stages) == (not several)
         assert sum(stage.count for stage in stages) == 5000
         assert Publication(results, 0.0).publish("query", 0, stages)
         assert [results.get(timeout=0) for _ in range(5000)] == [b"%d" % n for n in range(5000)]

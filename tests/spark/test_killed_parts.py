@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 import pytest
@@ -18,9 +18,7 @@ from shmq.spark.publication import undecided
 from shmq.spark.subscription import claims_name
 from tests.spark.drivers import SECONDS, STREAM, end, program, running
 from tests.spark.gateways import GatewayProcess
-
-if TYPE_CHECKING:
-    from shmq.spark.jvm import Jvm
+from tests.spark.warm_driver import Done, WarmDriver
 
 ROWS = 4000
 SOME = 600  # more than a batch has
@@ -37,6 +35,15 @@ def rows_of(queue: shmq.Queue[Any], count: int) -> list[int]:
     return [int(queue.get(timeout=SECONDS)) for _ in range(count)]
 
 
+def check_ended(done: Done) -> None:
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def check_run(driver: WarmDriver, arguments: list[str]) -> None:
+    """The next run of a query: another process with another Spark."""
+    check_ended(driver.run(*arguments[1:]))
+
+
 def planner_of(broker: shmq.Broker) -> psutil.Process:
     """The process that has the subscription, as its refusal of others names it."""
     claims = broker.queue(claims_name("orders", "etl"), create=False)
@@ -48,7 +55,7 @@ def planner_of(broker: shmq.Broker) -> psutil.Process:
 
 
 def test_a_planner_that_is_killed_fails_the_query_and_the_next_run_goes_on(
-    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+    warm_driver: WarmDriver, broker: shmq.Broker, tmp_path: Path
 ) -> None:
     results, log = broker.queue("results"), tmp_path / "log.txt"
     arguments = [*program(tmp_path, STREAM), "path", broker.path or "", str(tmp_path / "checkpoint"), "local[2,2]"]
@@ -58,13 +65,12 @@ def test_a_planner_that_is_killed_fails_the_query_and_the_next_run_goes_on(
         assert planner.pid != driver.pid
         planner.kill()
         assert driver.wait(SECONDS) != 0, "the query has not noticed"
-    with running(arguments, log) as driver:
-        assert driver.wait(SECONDS) == 0, log.read_text()[-3000:]
+    check_run(warm_driver, arguments)
     assert found + rows_of(results, results.qsize()) == list(range(ROWS))
 
 
 def test_a_gateway_that_is_killed_fails_the_query_and_the_next_run_goes_on(
-    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+    warm_driver: WarmDriver, broker: shmq.Broker, tmp_path: Path
 ) -> None:
     results, log = broker.queue("results"), tmp_path / "log.txt"
     gateway = GatewayProcess(Path(broker.path or ""))
@@ -75,15 +81,14 @@ def test_a_gateway_that_is_killed_fails_the_query_and_the_next_run_goes_on(
             gateway.kill()
             assert driver.wait(SECONDS) != 0, "the query has not noticed"
         gateway = GatewayProcess(Path(broker.path or ""), port=gateway.port)
-        with running(arguments, log) as driver:
-            assert driver.wait(SECONDS) == 0, log.read_text()[-3000:]
+        check_run(warm_driver, arguments)
     finally:
         gateway.end()
     assert found + rows_of(results, results.qsize()) == list(range(ROWS))
 
 
 def test_a_driver_that_is_killed_between_decision_and_moves_has_published_its_batch(
-    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+    warm_driver: WarmDriver, broker: shmq.Broker, tmp_path: Path
 ) -> None:
     """The queue of results has room for a part of a batch, so its commit waits amid the moves."""
     results, log = broker.queue("results", maxsize=100), tmp_path / "log.txt"
@@ -92,9 +97,9 @@ def test_a_driver_that_is_killed_between_decision_and_moves_has_published_its_ba
         found = rows_of(results, SOME)  # of the second batch
         until_full(results, 100)
         end(driver)
-    with running(arguments, log) as driver:
-        found += rows_of(results, ROWS - SOME)
-        assert driver.wait(SECONDS) == 0, log.read_text()[-3000:]
+    warm_driver.start(*arguments[1:])
+    found += rows_of(results, ROWS - SOME)
+    check_ended(warm_driver.wait())
     assert found == list(range(ROWS))
     assert results.qsize() == 0
 
@@ -123,20 +128,19 @@ BLOCKED = """
 
 
 def test_a_driver_that_is_killed_while_its_tasks_read_goes_on_with_the_same_batch(
-    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+    warm_driver: WarmDriver, broker: shmq.Broker, tmp_path: Path
 ) -> None:
     results, mark = broker.queue("results"), tmp_path / "mark"
     arguments = [*program(tmp_path, BLOCKED), broker.path or "", str(tmp_path / "checkpoint"), str(mark)]
     with running(arguments, tmp_path / "log.txt") as driver:
         until(mark.exists, driver)
         end(driver)
-    with running(arguments, tmp_path / "log.txt") as driver:
-        assert driver.wait(SECONDS) == 0, (tmp_path / "log.txt").read_text()[-3000:]
+    check_run(warm_driver, arguments)
     assert rows_of(results, results.qsize()) == list(range(ROWS))
 
 
 def test_a_driver_that_is_killed_before_the_commit_of_its_sink_has_published_nothing(
-    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+    warm_driver: WarmDriver, broker: shmq.Broker, tmp_path: Path
 ) -> None:
     """Somebody else publishes, so the commit waits for its turn when all rows of the batch are staged."""
     results, log = broker.queue("results"), tmp_path / "log.txt"
@@ -146,13 +150,12 @@ def test_a_driver_that_is_killed_before_the_commit_of_its_sink_has_published_not
         until(lambda: sum(stage.qsize() for stage in undecided(results)) == 500, driver)
         end(driver)
     assert results.qsize() == 0
-    with running(arguments, log) as driver:
-        assert driver.wait(SECONDS) == 0, log.read_text()[-3000:]
+    check_run(warm_driver, arguments)
     assert rows_of(results, results.qsize()) == list(range(ROWS))
 
 
 def test_a_driver_that_is_killed_between_the_commits_of_sink_and_spark_publishes_nothing_twice(
-    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+    warm_driver: WarmDriver, broker: shmq.Broker, tmp_path: Path
 ) -> None:
     """What it has told its checkpoint of the last batch that it published is taken back."""
     results, log, commits = broker.queue("results"), tmp_path / "log.txt", tmp_path / "checkpoint" / "commits"
@@ -163,8 +166,7 @@ def test_a_driver_that_is_killed_between_the_commits_of_sink_and_spark_publishes
     last = max(int(file.name) for file in commits.iterdir() if file.name.isdecimal())
     for name in (str(last), f".{last}.crc"):
         (commits / name).unlink(missing_ok=True)
-    with running(arguments, log) as driver:
-        assert driver.wait(SECONDS) == 0, log.read_text()[-3000:]
+    check_run(warm_driver, arguments)
     assert rows_of(results, results.qsize()) == list(range(ROWS))
 
 

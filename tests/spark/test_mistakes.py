@@ -13,12 +13,12 @@ import shmq
 from shmq.spark.subscription import claims_name
 from tests.spark.drivers import SECONDS, program, running
 from tests.spark.gateways import GatewayProcess
+from tests.spark.warm_driver import WarmDriver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-    from shmq.spark.jvm import Jvm
 
 ROWS = 900
 BATCH = 300
@@ -170,7 +170,7 @@ FAILING = """
 
 
 def test_without_retries_a_killed_worker_fails_the_query_and_the_next_run_has_each_row_once(
-    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+    warm_driver: WarmDriver, broker: shmq.Broker, tmp_path: Path
 ) -> None:
     """`local[2]` gives a task one attempt."""
     log, mark = tmp_path / "log.txt", tmp_path / "mark"
@@ -180,6 +180,6 @@ def test_without_retries_a_killed_worker_fails_the_query_and_the_next_run_has_ea
     assert mark.exists(), log.read_text()[-3000:]
     assert "failed 1 times" in log.read_text()
     assert broker.queue("results").qsize() == 0
-    with running(arguments, log) as driver:
-        assert driver.wait(SECONDS) == 0, log.read_text()[-3000:]
+    done = warm_driver.run(*arguments[1:])
+    assert done.returncode == 0, done.stderr[-3000:]
     assert rows_of(broker.queue("results")) == list(range(ROWS))

@@ -17,11 +17,10 @@ from shmq.spark.settle import settle
 from shmq.spark.subscription import claims_name
 from tests.spark.gateways import GatewayProcess
 from tests.spark.gateways import drained as drained_queue
+from tests.spark.warm_driver import WarmDriver
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from shmq.spark.jvm import Jvm
 
 SECONDS = 300  # of one query, on a busy machine
 
@@ -248,7 +247,7 @@ DRIVER = """
 
 
 def test_a_driver_that_is_killed_goes_on_from_its_checkpoint(
-    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+    warm_driver: WarmDriver, broker: shmq.Broker, tmp_path: Path
 ) -> None:
     """kill -9 of the driver and all of its processes, while rows come out."""
     program, orders, results = tmp_path / "driver.py", broker.queue("orders"), broker.queue("results")
@@ -260,7 +259,8 @@ def test_a_driver_that_is_killed_goes_on_from_its_checkpoint(
         found = [results.get(timeout=SECONDS) for _ in range(600)]
     finally:
         kill_group(driver)
-    subprocess.run([*arguments, "all"], check=True, timeout=SECONDS)
+    done = warm_driver.run(*arguments[1:], "all")
+    assert done.returncode == 0, done.stderr[-3000:]
     assert [int(body) for body in found + taken(results)] == list(range(5000))
 
 

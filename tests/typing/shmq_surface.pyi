@@ -42,19 +42,19 @@ Durability = Literal["none", "os", "sync"]           # survives: processes; the 
 # ---- broker ---------------------------------------------------------------------------------------------------
 
 def open(
-    path: str | PathLike[str] | None = None,         # a directory, or "shmq:///abs/dir"; None: anonymous (no directory,
-                                                     # shared by passing handles, gone with its last user)
+    path: str | PathLike[str] | None = None,         # a directory, or "shmq:///abs/dir"; None: gone with its last user
     *,
     create: bool = True,                             # False: BrokerNotFound when there is none
     memory: Size | None = None,                      # budget of the segment; new: half of /dev/shm, at most 4 GiB
     mode: int | None = None,                         # of the directory, files lose the x bits; new: 0o700; 0o770 for a group
     patience: float | None = None,                   # how long a stopped process may delay others; new: 0.1
     disk: Size | None = None,                        # budget on disk; new: up to 90 % of the file system used
+    disk_path: str | PathLike[str] | None = None,    # where that lies; new: the broker's directory
     durability: Durability | None = None,            # [log]  default of new queues; new: "none"
     encryption_key: bytes | str | PathLike[str] | Callable[[], bytes] | None = None,   # 32 bytes, or a file with them:
                                                      # what is on disk is encrypted
 ) -> Broker: ...
-# Options follow the rule of Broker.queue() below; memory, mode and encryption_key are fixed at creation.
+# Options follow the rule of Broker.queue() below; memory, mode, disk_path and encryption_key are fixed at creation.
 # Opening the same directory again in a process gives another handle on the same membership.
 # Environment variables never change what open() opens.
 

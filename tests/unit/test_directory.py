@@ -23,6 +23,7 @@ from shmq.errors import (
     OptionsMismatch,
     VersionMismatch,
 )
+from shmq.options import BrokerSettings
 from shmq.options.value import size_as_text
 from tests.support.offspring import eventually
 from tests.support.segment_bytes import place_of
@@ -75,7 +76,7 @@ def write_header(path: Path, field: str, content: bytes) -> None:
 def test_open_makes_a_private_directory_with_a_segment(directory: BrokerDirectory, broker_dir: Path) -> None:
     before = os.umask(0o077)
     try:
-        member = directory.open(memory=MEMORY)
+        member = directory.open(BrokerSettings(memory=MEMORY))
     finally:
         os.umask(before)
     assert mode_of(broker_dir) == 0o700
@@ -94,7 +95,7 @@ def test_open_makes_a_private_directory_with_a_segment(directory: BrokerDirector
 def test_a_group_shares_all_files_of_its_broker(directory: BrokerDirectory, broker_dir: Path) -> None:
     before = os.umask(0o077)
     try:
-        member = directory.open(memory=MEMORY, mode=0o770)
+        member = directory.open(BrokerSettings(memory=MEMORY, mode=0o770))
     finally:
         os.umask(before)
     assert mode_of(broker_dir) == 0o770
@@ -105,7 +106,7 @@ def test_a_group_shares_all_files_of_its_broker(directory: BrokerDirectory, brok
 
 
 def test_a_second_open_joins_the_same_segment(directory: BrokerDirectory) -> None:
-    first = directory.open(memory=MEMORY)
+    first = directory.open(BrokerSettings(memory=MEMORY))
     second = directory.open(create=False)
     assert second.name == first.name
     assert second.row != first.row
@@ -121,7 +122,7 @@ def test_a_second_open_joins_the_same_segment(directory: BrokerDirectory) -> Non
 def test_an_existing_directory_keeps_its_mode(directory: BrokerDirectory, broker_dir: Path) -> None:
     broker_dir.mkdir()
     broker_dir.chmod(0o755)
-    member = directory.open(memory=MEMORY)
+    member = directory.open(BrokerSettings(memory=MEMORY))
     assert mode_of(broker_dir) == 0o755
     assert mode_of(f"/dev/shm/{member.name}") == 0o600
     member.close()
@@ -131,7 +132,7 @@ def test_a_mode_that_is_given_changes_an_existing_directory_without_broker(
     directory: BrokerDirectory, broker_dir: Path
 ) -> None:
     broker_dir.mkdir(0o700)
-    member = directory.open(memory=MEMORY, mode=0o770)
+    member = directory.open(BrokerSettings(memory=MEMORY, mode=0o770))
     assert mode_of(broker_dir) == 0o770
     assert mode_of(broker_dir / "lock") == 0o660
     member.close()
@@ -140,7 +141,7 @@ def test_a_mode_that_is_given_changes_an_existing_directory_without_broker(
 def test_modes_that_a_broker_cannot_have_are_refused(directory: BrokerDirectory, broker_dir: Path) -> None:
     for mode in (0o777, 0o600, 0o750, 0):
         with pytest.raises(ValueError, match=r"0o770"):
-            directory.open(memory=MEMORY, mode=mode)
+            directory.open(BrokerSettings(memory=MEMORY, mode=mode))
     assert not broker_dir.exists()
 
 
@@ -155,28 +156,28 @@ def test_nothing_is_made_without_create(directory: BrokerDirectory, broker_dir: 
 
 
 def test_options_that_differ_are_refused_with_both_values(directory: BrokerDirectory) -> None:
-    member = directory.open(memory=MEMORY + 100, patience=0.25)
+    member = directory.open(BrokerSettings(memory=MEMORY + 100, patience=0.25))
     given: list[dict[str, float]] = [{"memory": 2 * MEMORY}, {"patience": 0.5}, {"mode": 0o770}]
     for options, has in zip(given, (size_as_text(MEMORY), "0.25", "0o700"), strict=True):
         with pytest.raises(OptionsMismatch, match=has) as caught:
-            directory.open(**options)  # type: ignore[arg-type]
+            directory.open(BrokerSettings(**options))  # type: ignore[arg-type]
         (option,) = options
         assert f"without {option}" in caught.value.remedy
-    same = directory.open(memory=MEMORY + 200, patience=0.25, mode=0o700)
+    same = directory.open(BrokerSettings(memory=MEMORY + 200, patience=0.25, mode=0o700))
     same.close()
     member.close()
 
 
 def test_a_size_that_no_segment_can_have_makes_none(directory: BrokerDirectory, broker_dir: Path) -> None:
     with pytest.raises(BrokerError, match="allowed are"):
-        directory.open(memory=4096)
+        directory.open(BrokerSettings(memory=4096))
     assert not (broker_dir / "segment").exists()
 
 
 def test_a_lost_segment_is_made_anew_and_logged(
     directory: BrokerDirectory, broker_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lost = directory.open(memory=MEMORY, patience=0.3)
+    lost = directory.open(BrokerSettings(memory=MEMORY, patience=0.3))
     lost.close()
     segment.unlink(lost.name)
     with caplog.at_level(logging.WARNING, "shmq.broker"):
@@ -195,7 +196,7 @@ def test_a_segment_that_is_there_is_of_this_boot_whatever_id_its_maker_saw(
     directory: BrokerDirectory, used: bool
 ) -> None:
     """A tmpfs outlives no boot, and a container may have an id of its own."""
-    first = directory.open(memory=MEMORY)
+    first = directory.open(BrokerSettings(memory=MEMORY))
     write_header(Path("/dev/shm", first.name), "boot_id", uuid4().bytes)
     if not used:
         first.close()
@@ -210,11 +211,11 @@ def test_where_shared_memory_is_on_a_disk_no_broker_is_made(
 ) -> None:
     monkeypatch.setattr(segment, "filesystem_type", lambda descriptor: 0xEF53)
     with pytest.raises(BrokerError, match=r"/dev/shm is not shared memory.*0xef53.*mount a tmpfs"):
-        directory.open(memory=MEMORY)
+        directory.open(BrokerSettings(memory=MEMORY))
 
 
 def test_of_the_boot_the_segment_is_believed_and_not_the_record(directory: BrokerDirectory, broker_dir: Path) -> None:
-    first = directory.open(memory=MEMORY)
+    first = directory.open(BrokerSettings(memory=MEMORY))
     alter(broker_dir, boot_id=str(uuid4()))
     second = directory.open()
     assert second.name == first.name
@@ -233,14 +234,14 @@ def test_garbage_in_place_of_the_record_is_corruption(
     broker_dir.mkdir(0o700)
     (broker_dir / "segment").write_bytes(garbage)
     with pytest.raises(CorruptionError) as caught:
-        directory.open(memory=MEMORY)
+        directory.open(BrokerSettings(memory=MEMORY))
     assert caught.value.filename == str(broker_dir / "segment")
     assert caught.value.remedy
     assert (broker_dir / "segment").read_bytes() == garbage
 
 
 def test_a_record_that_names_another_file_is_corruption(directory: BrokerDirectory, broker_dir: Path) -> None:
-    member = directory.open(memory=MEMORY)
+    member = directory.open(BrokerSettings(memory=MEMORY))
     member.close()
     for name in ("../../etc/passwd", "sem.other", f"shmq-0-{uuid4().hex}"):
         alter(broker_dir, name=name)
@@ -251,7 +252,7 @@ def test_a_record_that_names_another_file_is_corruption(directory: BrokerDirecto
 
 
 def test_a_record_of_another_format_is_left_alone(directory: BrokerDirectory, broker_dir: Path) -> None:
-    member = directory.open(memory=MEMORY)
+    member = directory.open(BrokerSettings(memory=MEMORY))
     member.close()
     alter(broker_dir, format=99)
     content = (broker_dir / "segment").read_bytes()
@@ -265,7 +266,7 @@ def test_a_directory_that_everybody_may_change_is_refused(directory: BrokerDirec
     broker_dir.mkdir()
     broker_dir.chmod(0o777)
     with pytest.raises(PermissionError, match="0o777"):
-        directory.open(memory=MEMORY)
+        directory.open(BrokerSettings(memory=MEMORY))
     assert list(broker_dir.iterdir()) == []
 
 
@@ -276,12 +277,12 @@ def test_another_users_directory_is_refused_before_anything_is_opened(
     broker_dir.mkdir(0o700)
     os.chown(broker_dir, 12345, 12345)
     with pytest.raises(PermissionError, match=r"12345.*0o700.*mode=0o770"):
-        directory.open(memory=MEMORY)
+        directory.open(BrokerSettings(memory=MEMORY))
     assert list(broker_dir.iterdir()) == []
     # A group of ours makes the difference.
     broker_dir.chmod(0o770)
     os.chown(broker_dir, 12345, os.getegid())
-    directory.open(memory=MEMORY).close()
+    directory.open(BrokerSettings(memory=MEMORY)).close()
 
 
 def test_a_remote_file_system_is_refused(
@@ -289,14 +290,14 @@ def test_a_remote_file_system_is_refused(
 ) -> None:
     monkeypatch.setattr(ownership, "filesystem_type", lambda fd: 0x6969)
     with pytest.raises(BrokerError, match="NFS"):
-        directory.open(memory=MEMORY)
+        directory.open(BrokerSettings(memory=MEMORY))
     assert list(broker_dir.iterdir()) == []
 
 
 def test_a_link_in_place_of_the_record_is_not_followed(
     directory: BrokerDirectory, broker_dir: Path, tmp_path: Path
 ) -> None:
-    directory.open(memory=MEMORY).close()
+    directory.open(BrokerSettings(memory=MEMORY)).close()
     (broker_dir / "segment").rename(tmp_path / "elsewhere")
     (broker_dir / "segment").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(CorruptionError, match="not a regular file"):
@@ -304,11 +305,11 @@ def test_a_link_in_place_of_the_record_is_not_followed(
 
 
 def test_a_deleted_directory_ends_its_broker(directory: BrokerDirectory, broker_dir: Path) -> None:
-    member = directory.open(memory=MEMORY)
+    member = directory.open(BrokerSettings(memory=MEMORY))
     assert not member.gone()
     shutil.rmtree(broker_dir)
     assert member.gone()
-    other = directory.open(memory=MEMORY)
+    other = directory.open(BrokerSettings(memory=MEMORY))
     assert other.name != member.name
     assert not other.gone()
     member.close()
@@ -317,7 +318,7 @@ def test_a_deleted_directory_ends_its_broker(directory: BrokerDirectory, broker_
 
 
 def test_an_anonymous_segment_goes_with_its_last_member() -> None:
-    first = open_anonymous(memory=MEMORY)
+    first = open_anonymous(BrokerSettings(memory=MEMORY))
     second = segment.attach(first.name)  # anonymous
     first.close()
     assert exists(second.name)
@@ -341,9 +342,9 @@ def make_unnamed(broker_dir: Path) -> str:
 
 
 def test_sweeping_takes_what_no_directory_names_and_nothing_else(directory: BrokerDirectory, broker_dir: Path) -> None:
-    rests = directory.open(memory=MEMORY)
+    rests = directory.open(BrokerSettings(memory=MEMORY))
     rests.close()
-    used = open_anonymous(memory=MEMORY)
+    used = open_anonymous(BrokerSettings(memory=MEMORY))
     unnamed = make_unnamed(broker_dir)
     anonymous = segment.create(uuid4(), memory=MEMORY, patience=0.1, mode=0o600)
     listed: set[str] = set()
@@ -364,7 +365,7 @@ def test_sweeping_takes_what_no_directory_names_and_nothing_else(directory: Brok
 
 
 def test_a_directory_that_is_not_there_proves_nothing(directory: BrokerDirectory, broker_dir: Path) -> None:
-    member = directory.open(memory=MEMORY)
+    member = directory.open(BrokerSettings(memory=MEMORY))
     member.close()
     away = broker_dir.with_name("away")
     broker_dir.rename(away)
@@ -396,8 +397,8 @@ def test_a_failed_record_leaves_no_segment(
     monkeypatch.setattr(segment, "create", remember)
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="No space"):
-        directory.open(memory=MEMORY)
+        directory.open(BrokerSettings(memory=MEMORY))
     assert len(created) == 1
     assert not exists(created[0])
     monkeypatch.undo()
-    directory.open(memory=MEMORY).close()
+    directory.open(BrokerSettings(memory=MEMORY)).close()

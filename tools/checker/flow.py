@@ -19,6 +19,7 @@ from checker.words import (
     PENDING,
     QUARANTINED,
     REDELIVERED,
+    WAITED,
 )
 
 BACK_ONLY = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, QUARANTINED, MOVING])
@@ -61,6 +62,8 @@ def judge_words(back: Ring, front: Ring, findings: Findings) -> None:
     records = flow.word == 0 or front.geometry.cold != 0 or front.tail == 0
     findings.expect(records, "flow.cold", where, "messages came back, and its front ring has no cold records")
     findings.expect(flow.missed <= 1, "flow.missed", where, f"missed: {flow.missed}")
+    text = f"{flow.waiting} went to disk to wait, {flow.came} came back, low {flow.waiting_low}"
+    findings.expect(max(flow.came, flow.waiting_low) <= flow.waiting, "flow.waiting", where, text)
     if flow.is_amid:
         return  # what follows holds when a turn has ended: whoever comes next sees to that first
     most = flow.place - flow.low - left(back, flow) if flow.is_on else 0
@@ -72,6 +75,10 @@ def judge_words(back: Ring, front: Ring, findings: Findings) -> None:
     text = f"{said[0]} and {said[1]} bytes at P, and {flow.flushed} and {flow.flushed_bytes} bytes flushed"
     findings.expect(known, "flow.flushing", where, text)
     findings.expect(flow.dropping_at == 0, "flow.dropping", where, f"rows below {flow.dropping_at} are to go")
+    text = f"{flow.waiting_bytes} bytes went to disk to wait, {flow.came_bytes} came back"
+    none_waits = flow.waiting_rows == 0
+    findings.expect(not none_waits or flow.waiting_bytes == flow.came_bytes, "flow.waiting", where, text)
+    findings.expect(flow.waiting_from == 0, "flow.waiting", where, "a turn that writes waiting rows has not ended")
 
 
 def left(back: Ring, flow: Flow) -> int:
@@ -88,16 +95,19 @@ def judge_moving(ring: Ring, findings: Findings) -> None:
     flow = ring.flow
     if not ring.is_unused and ring.use.moving.any():
         use = ring.use
-        wrong = use.moving & ~flow.is_near(ring.places)
+        flushed = use.moving & ~use.waits
+        wrong = flushed & ~flow.is_near(ring.places)
         if not (flow.is_on and flow.is_amid):
-            wrong = use.moving
+            wrong = flushed
+        wrong |= use.moving & use.waits & (flow.waiting_from == 0)
         tell(ring, findings, "flow.moving", wrong, f"no mover has it: P {flow.place}, unfinished {flow.unfinished}")
 
 
 def judge_front(front: Ring, flow: Flow, findings: Findings) -> None:
     """Only the mover puts there: entries, in the order of their places, but for those that came in by themselves."""
     use = front.use
-    tell(front, findings, "front.state", BACK_ONLY[use.state], "no state of a front ring")
+    strange = BACK_ONLY[use.state] & ~(use.moving & use.waits)
+    tell(front, findings, "front.state", strange, "no state of a front ring")
     if front.geometry.cold == 0:
         return  # told by others
     entry = use.is_entry
@@ -106,22 +116,24 @@ def judge_front(front: Ring, flow: Flow, findings: Findings) -> None:
     if not flow.is_amid:
         late = fetched & (use.position.astype(numpy.int64) >= flow.scattered)
         tell(front, findings, "front.fetched", late, f"fetched, and the last one lies before {flow.scattered}")
-    tell(front, findings, "front.place", entry & (places >= flow.place), f"not below P, which is {flow.place}")
+    waited = use.props & WAITED != 0  # it went from anywhere
+    beyond = entry & ~waited & (places >= flow.place)
+    tell(front, findings, "front.place", beyond, f"not below P, which is {flow.place}")
     entry = entry & ~fetched
     if not flow.is_amid:
         tell(front, findings, "front.place", entry & (places >= flow.low), f"not below low, which is {flow.low}")
-        late = entry & ((ordinals < 1) | (ordinals > flow.pulled))
-        tell(front, findings, "front.ordinal", late, f"{flow.pulled} were pulled")
-    for rule, values in (("front.place", places), ("front.ordinal", ordinals)):
-        tell(front, findings, rule, entry & ~grows(front, entry, values), "not in the order of their positions")
+        tell(front, findings, "front.ordinal", entry & (ordinals > flow.pulled), f"{flow.pulled} were pulled")
+    # What is handed over is no row, and has the ordinal of the last one that has come in.
+    for rule, values, by in (("front.place", places, 1), ("front.ordinal", ordinals, 0)):
+        tell(front, findings, rule, entry & ~grows(front, entry, values, by), "not in the order of their positions")
 
 
-def grows(front: Ring, among: Mask, values: numpy.typing.NDArray[numpy.int64]) -> Mask:
-    """Is it higher than that of each of these entries before it?"""
+def grows(front: Ring, among: Mask, values: numpy.typing.NDArray[numpy.int64], by: int) -> Mask:
+    """Is it higher than that of each of these entries before it, by so many at least?"""
     entries = numpy.flatnonzero(among)
     order = entries[numpy.argsort(front.use.position[entries], kind="stable")]
     good = numpy.ones(len(values), dtype=bool)
-    good[order[1:]] = values[order[1:]] > numpy.maximum.accumulate(values[order])[:-1]
+    good[order[1:]] = values[order[1:]] >= numpy.maximum.accumulate(values[order])[:-1] + by
     return good
 
 

@@ -89,6 +89,9 @@ def roots_of(image: Image, queues: list[Queue], findings: Findings) -> Map:
         for chunk in image.words_at(queue.page + QUEUE["chunks"], CONSUMER_ROWS // ROWS_A_CHUNK).tolist():
             if chunk != 0 and image.is_page(chunk):
                 found.page(chunk, f"consumer rows of {queue.title}")
+        for page in image.words_at(queue.page + QUEUE["selectors"], CONSUMER_ROWS // ROWS_A_CHUNK).tolist():
+            if page != 0 and image.is_page(page):
+                found.page(page, f"selectors of {queue.title}")
     for granule, slab in image.slabs.items():
         found.run(slab.data, slab.granules, GRANULE_SLAB, f"slab at granule {granule}")
     return found
@@ -125,6 +128,25 @@ def judge_granules(image: Image, queues: list[Queue], findings: Findings) -> Non
     for granule in different.nonzero()[0].tolist():
         text = f"{describe(int(found[granule]))}; the roots say {describe(int(expected[granule]))}"
         findings.add("granule.map", f"granule {granule}", text)
+    if image.u64(SEGMENT["dirty"]) == 0:
+        judge_counts(image, findings)
+
+
+def judge_counts(image: Image, findings: Findings) -> None:
+    """What the header counts is what the map says."""
+    words = image.granule_words
+    kinds, lengths = words & 0xFF, words >> numpy.uint64(32)
+    used, pages = kinds != GRANULE_FREE, kinds == GRANULE_PAGES
+    counts = {
+        "granules_used": numpy.count_nonzero(used),
+        "granules_ready": numpy.count_nonzero(~used & (words & RESERVED != 0)),
+        "granules_solid": int(lengths[kinds == GRANULE_SLAB].sum()) + numpy.count_nonzero(pages),
+        "pages_free": sum(8 - (word >> 16 & 0xFF).bit_count() for word in words[pages].tolist()),
+        "used_bytes": int(reserved_of(words)[used].sum()),
+    }
+    for field, value in counts.items():
+        found = image.u64(SEGMENT[field]) if field == "used_bytes" else image.u32(SEGMENT[field])
+        findings.expect(found == value, "granule.counts", "header", f"{field} is {found}, the map has {value}")
 
 
 def describe(word: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy
 
 from checker.consumers import Consumers
-from checker.layout import COLD, CONSUMER_ROWS, GROUP, GROUPS, PROCESS_ROWS, QUEUE, SETTINGS
+from checker.layout import COLD, CONSUMER_ROWS, GROUP, GROUPS, GROUPS_MORE, PROCESS_ROWS, QUEUE, SETTINGS
 from checker.queue import Queue
 from checker.ring import Numbers, Ring
 from checker.slots import tell
@@ -28,7 +28,7 @@ NONE, SHARED, STICKY = range(3)
 
 @dataclass(frozen=True)
 class Words:
-    """The two words of one slot of the table; `number` is what a cold record says of it."""
+    """The two words of one place; `number` is what a cold record says of it."""
 
     number: int
     owner: int
@@ -52,13 +52,22 @@ def grouping_of(queue: Queue) -> int:
     return queue.image.u32(queue.page + QUEUE["settings"] + SETTINGS["grouping"])
 
 
+def most_groups(queue: Queue) -> int:
+    return GROUPS + min(queue.rings[0].geometry.count, GROUPS_MORE)
+
+
+def places_of(queue: Queue) -> list[int]:
+    """Where the words of each place are: 256 in the page, others in cold records of the first ring."""
+    table, cold = queue.page + QUEUE["group_table"], queue.rings[0].geometry.cold
+    recorded = range(cold + COLD["ordinal"], cold + (most_groups(queue) - GROUPS) * COLD.bytes, COLD.bytes)
+    return [*range(table, table + GROUPS * GROUP.bytes, GROUP.bytes), *(recorded if cold != 0 else ())]
+
+
 def table_of(queue: Queue) -> Iterator[Words]:
     """Those that were ever used."""
-    pairs = queue.image.words_at(queue.page + QUEUE["group_table"], 2 * GROUPS).reshape(GROUPS, 2)
-    for index in (pairs[:, 0] | pairs[:, 1]).nonzero()[0].tolist():
-        at = queue.page + QUEUE["group_table"] + index * GROUP.bytes
-        image = queue.image
-        yield Words(index + 1, image.u64(at + GROUP["owner"]), image.u64(at + GROUP["refused"]))
+    image, at = queue.image, numpy.array(places_of(queue)) >> 3
+    for index in (image.longs[at] | image.longs[at + 1]).nonzero()[0].tolist():
+        yield Words(index + 1, int(image.longs[at[index]]), int(image.longs[at[index] + 1]))
 
 
 def groups_of(ring: Ring) -> Numbers:
@@ -91,7 +100,13 @@ def judge_groups(queue: Queue, findings: Findings) -> None:
         groups = groups_of(ring)
         if grouping != NONE:
             claimed = ring.use.is_entry & (ring.use.props & IN_GROUP != 0)
-            tell(ring, findings, "group.record", claimed & ((groups < 1) | (groups > GROUPS)), "a group there is not")
+            tell(
+                ring,
+                findings,
+                "group.record",
+                claimed & ((groups < 1) | (groups > most_groups(queue))),
+                "a group there is not",
+            )
         judge_holders(ring, groups, words, findings)
 
 

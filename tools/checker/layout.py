@@ -81,6 +81,7 @@ LINES_A_CHUNK: Final = 64
 PINS: Final = 256
 CELLS: Final = 64
 GROUPS: Final = 256
+GROUPS_MORE: Final = 65536
 SLAB_BLOCKS: Final = 248
 CLASSES: Final = 43
 

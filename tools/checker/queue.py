@@ -57,11 +57,11 @@ class Queue:
 
     @property
     def rows(self) -> int:
-        return sum(ring.flow.rows for ring in self.backs)
+        return sum(ring.flow.rows + ring.flow.waiting_rows for ring in self.backs)
 
     @property
     def row_bytes(self) -> int:
-        return sum(ring.flow.row_bytes for ring in self.backs)
+        return sum(ring.flow.row_bytes + ring.flow.waiting_bytes - ring.flow.came_bytes for ring in self.backs)
 
     @property
     def waiters(self) -> int:
@@ -80,7 +80,7 @@ def front_of(first: Geometry) -> Geometry:
 
 
 def places_of(first: Geometry, levels: int) -> list[tuple[int, int]]:
-    """In the run, from its begin on: the slots of each ring, and its bitmap; last where the run ends."""
+    """In the run, from its begin on: the slots of each ring, and its bitmap with stretches; last where the run ends."""
     bitmaps = TICKETS * TICKET.bytes + (2 * levels - 1) * RING.bytes
     front_bitmaps = bitmaps + levels * first.bitmap
     slots = front_bitmaps + levels * front_of(first).bitmap

@@ -13,7 +13,7 @@ from checker.blocks import names_of
 from checker.consumers import Consumers, waiting_lines
 from checker.groups import judge_groups_at_rest
 from checker.image import Image, Slab
-from checker.layout import COUNTERS, PROCESS, QUEUE, SEGMENT, SETTINGS
+from checker.layout import COUNTERS, PROCESS, QUEUE, RING, SEGMENT, SETTINGS
 from checker.limits import measures
 from checker.line import line_of
 from checker.processes import pins_of
@@ -162,6 +162,9 @@ def judge_queue(image: Image, consumers: Consumers, live: Collection[int], slack
     for back in queue.backs:
         known = back.rows_due == 0 or image.u64(SEGMENT["due"]) != 0
         findings.expect(known, "quiet.due", back.title, "messages expire on disk, and nobody is to look")
+        due = min(image.u64(back.at + RING["waiting_due"]), image.u64(SEGMENT["due"]))
+        known = back.flow.waiting_rows == 0 or due != 0
+        findings.expect(known, "quiet.due", back.title, "messages wait on disk, and nobody is to look")
     turn = f"unfinished {queue.flow.unfinished}, missed {queue.flow.missed}, and {slack.deaths} processes died"
     findings.expect(slack.deaths or not (queue.flow.is_amid or queue.flow.missed), "quiet.mover", where, turn)
     waiting, tickets = waiting_lines(image, queue), len(line_of(queue).held)

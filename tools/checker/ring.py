@@ -1,7 +1,7 @@
 """A ring of a queue, as columns: one numpy array for each word of all slots."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy
@@ -13,6 +13,7 @@ from checker.words import (
     BACK,
     BROKEN,
     CARRIED,
+    FETCHED,
     FLOWED,
     FRONT,
     LAID_ALL,
@@ -22,6 +23,7 @@ from checker.words import (
     POSITION_MASK,
     QUARANTINED,
     TURN,
+    WAITS,
 )
 
 Numbers = NDArray[numpy.int64]
@@ -64,8 +66,8 @@ class Geometry:
 
     @property
     def bitmap(self) -> int:
-        """Bytes of the bitmap of carried slots."""
-        return -(-self.count // 512) * 64
+        """Bytes of the bitmap of carried slots, and of the words of stretches behind it."""
+        return -(-self.count // 512) * 64 + -(-self.count // 16384) * 64
 
     @property
     def laid_bytes(self) -> int:
@@ -120,6 +122,12 @@ FLOW_WORDS = (
     "pulled_bytes",
     "flushing_bytes",
     "dropping_at",
+    "waiting",
+    "waiting_bytes",
+    "came",
+    "came_bytes",
+    "waiting_low",
+    "waiting_from",
 )
 # In the words of a level's front ring: how many rows came in by themselves, and how many of these the level's low has
 # passed; and behind which position of the ring the last of them lies.
@@ -140,6 +148,12 @@ class Flow:
     pulled_bytes: int
     flushing_bytes: int
     dropping_at: int
+    waiting: int
+    waiting_bytes: int
+    came: int
+    came_bytes: int
+    waiting_low: int
+    waiting_from: int
     erased: int
     erased_bytes: int
     passed: int
@@ -147,6 +161,7 @@ class Flow:
     scattered: int
     unfinished: int
     missed: int
+    handed: int = 0  # amid a turn: behind the last entry that was handed over to the front; 0: none was
 
     @property
     def is_on(self) -> bool:
@@ -154,8 +169,8 @@ class Flow:
 
     @property
     def place(self) -> int:
-        """P: entries from here on are in the back ring."""
-        return self.word >> 1
+        """P: entries from here on are in the back ring. Whoever comes next derives it from what was handed over."""
+        return max(self.word >> 1, self.handed)
 
     @property
     def rows(self) -> int:
@@ -165,6 +180,15 @@ class Flow:
     def row_bytes(self) -> int:
         """Headers and bodies of these."""
         return self.flushed_bytes - self.pulled_bytes - (self.erased_bytes - self.passed_bytes)
+
+    @property
+    def waiting_rows(self) -> int:
+        return self.waiting - self.came
+
+    @property
+    def waits_are_rows(self) -> bool:
+        """What a turn moves to the waiting rows is there already."""
+        return 0 < self.waiting_from <= self.waiting
 
     @property
     def is_amid(self) -> bool:
@@ -229,7 +253,13 @@ class Ring:
     @cached_property
     def flow(self) -> Flow:
         """Of its level."""
-        return flow_at(self.image, self.page, self.back, self.front)
+        flow = flow_at(self.image, self.page, self.back, self.front)
+        if not (flow.is_on and flow.is_amid and flow.low >= flow.place):
+            return flow
+        front = Ring(self.image, self.entry, self.front, self.level, self.levels, self.back)
+        there = front.places[front.use.props & FETCHED == 0]
+        handed = max(flow.low, int(there.max(initial=-1)) + 1)
+        return replace(flow, handed=handed if handed - flow.place <= TURN else 0)
 
     @property
     def front(self) -> int:
@@ -329,9 +359,16 @@ class Use:
         return found
 
     @cached_property
+    def waits(self) -> Mask:
+        found: Mask = (self.flags & WAITS) != 0
+        return found
+
+    @cached_property
     def is_row(self) -> Mask:
-        """On its way to disk, and the flow word says that it is there: what is left here is to be cleared away."""
-        return self.moving & (self.position.astype(numpy.int64) < self.ring.flow.place)
+        """On its way to disk, and a word says that it is there: what is left here is to be cleared away."""
+        flow = self.ring.flow
+        flushed = ~self.waits & (self.position.astype(numpy.int64) < flow.place)
+        return self.moving & (flushed | (self.waits & flow.waits_are_rows))
 
     @cached_property
     def is_named(self) -> Mask:

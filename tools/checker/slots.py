@@ -29,6 +29,8 @@ from checker.words import (
     QUARANTINED,
     RECORDED,
     REDELIVERED,
+    WAITED,
+    WAITS,
     slot_text,
 )
 
@@ -94,7 +96,8 @@ def judge_words(ring: Ring, findings: Findings) -> None:
     tell(ring, findings, "slot.owner", wrong, "not an owner for this state")
     claim = IS_CLAIM[use.state]
     tell(ring, findings, "slot.claim", claim & ((use.tag != 0) | (use.flags != 0)), "a claim with a tag or flags")
-    unknown = use.flags & ~numpy.uint64(CARRIED | REDELIVERED) != 0
+    unknown = use.flags & ~numpy.uint64(CARRIED | REDELIVERED | WAITS) != 0
+    unknown |= use.waits & (use.state != MOVING)
     tell(ring, findings, "slot.flags", unknown, "flags that are not written yet")
 
 
@@ -135,7 +138,7 @@ def judge_records(ring: Ring, findings: Findings) -> None:
     held = use.state == HELD
     unknown = use.is_entry & (use.props & ~numpy.uint64(RECORDED) != 0)
     unknown |= use.is_entry & (use.props & FETCHED != 0) & (not ring.is_front)
-    unknown |= use.is_entry & (use.props & NEXT != 0) & (use.props & FETCHED == 0)
+    unknown |= use.is_entry & (use.props & (NEXT | WAITED) != 0) & (use.props & FETCHED == 0)
     tell(ring, findings, "slot.props", unknown, "properties that are not written yet")
     tell(ring, findings, "slot.held", held & (use.props & NOT_BEFORE == 0), "held, and does not say until when")
     pending = use.state == PENDING

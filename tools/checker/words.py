@@ -33,6 +33,7 @@ STATE_NAMES: Final = {
 # Flags of a slot word, and its owner's kind.
 CARRIED: Final = 1
 REDELIVERED: Final = 2
+WAITS: Final = 4  # of MOVING: it was HELD
 PROCESS_OWNER: Final = 0x1000
 DEATH_COUNTED: Final = 0x8000
 
@@ -44,7 +45,8 @@ INTENT: Final = 1 << 7
 IMMEDIATE: Final = 1 << 8
 FETCHED: Final = 1 << 9  # in a front ring: before what lies below it on disk
 NEXT: Final = 1 << 10  # fetched, and no earlier one of its group was on disk
-RECORDED: Final = EXPIRES | NOT_BEFORE | IN_GROUP | INTENT | IMMEDIATE | FETCHED | NEXT
+WAITED: Final = 1 << 11  # fetched from among the waiting rows
+RECORDED: Final = EXPIRES | NOT_BEFORE | IN_GROUP | INTENT | IMMEDIATE | FETCHED | NEXT | WAITED
 
 # Rows of processes and consumers.
 ROW_FREE: Final = 0

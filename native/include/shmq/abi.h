@@ -33,7 +33,9 @@
 #define SHMQ_RING_MIN 1024u       /* slots of a product's ring: laps of 32 bits reach far enough from here on */
 #endif
 #define SHMQ_RING_MAX (1u << 24)
-#define SHMQ_GROUPS 256u /* of messages that a queue keeps apart; further ones share a slot of its table */
+#define SHMQ_GROUPS 256u /* places for groups of messages in the page of a queue */
+#define SHMQ_GROUPS_MORE \
+    65536u /* ... with the cold records of its first ring: as many as it has slots, so many at most */
 #define SHMQ_LEVELS_MAX 10u /* levels of priority of a queue */
 #define SHMQ_RINGS_MAX (2 * SHMQ_LEVELS_MAX) /* a back and a front ring of each */
 #define SHMQ_CELLS 64u /* rewind cells of a ring: releases that a taker may sleep through and still be exact */

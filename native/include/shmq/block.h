@@ -115,6 +115,8 @@ uint64_t shmq_blocks_sweep(shmq_member *m, shmq_row_dead dead, shmq_named named,
 
 /* Under the structure lock: give slabs without a used block back to the granule map. Answers granules given back. */
 uint64_t shmq_blocks_reclaim(shmq_member *m);
+/* What a process that died in there left RETIRED is FREE again. Under the lock, for the reaper. */
+void shmq_blocks_unretire(shmq_member *m);
 
 typedef struct shmq_block_usage {
     uint64_t slabs, blocks, used, building, bytes_used, bytes_total;

@@ -61,7 +61,7 @@ typedef struct shmq_queue_duty {
     uint64_t (*step)(shmq_queue *q, uint64_t now, shmq_budget *b);
 } shmq_queue_duty;
 
-#define SHMQ_QUEUE_DUTIES 4u
+#define SHMQ_QUEUE_DUTIES 5u
 
 extern const shmq_duty shmq_duties[SHMQ_DUTIES]; /* in the order of enum shmq_duty_number */
 extern const shmq_queue_duty shmq_queue_duties[SHMQ_QUEUE_DUTIES];
@@ -80,6 +80,9 @@ void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget
 /* The queue duty "rows" (rows_due.c). */
 uint64_t shmq_rows_due(const shmq_queue *q, uint64_t now);
 uint64_t shmq_rows_step(shmq_queue *q, uint64_t now, shmq_budget *b);
+/* The queue duty "waiting rows" (waiting_due.c). */
+uint64_t shmq_waiting_due(const shmq_queue *q, uint64_t now);
+uint64_t shmq_waiting_step(shmq_queue *q, uint64_t now, shmq_budget *b);
 /* Expired messages have become dead letters: the slots that they had are free for others that have expired on disk. The next
  * look comes as soon as the last pass has rested. For who has settled some, else looks would follow each other for nothing. */
 void shmq_rows_hurry(shmq_queue *q);

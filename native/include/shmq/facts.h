@@ -65,16 +65,6 @@ typedef struct shmq_totals {
 
 void shmq_queue_totals(const shmq_queue *q, shmq_totals *totals);
 
-/* What a caller has done by itself, in the counters of its process. */
-static inline void shmq_count_acked(shmq_queue *q) { shmq_add_relaxed(&q->counters->acked, 1); }
-static inline void shmq_count_purged(shmq_queue *q, uint64_t entries) {
-    shmq_add_relaxed(&q->counters->purged, entries);
-}
-static inline void shmq_count_dead_letter(shmq_queue *q, bool expired) {
-    shmq_add_relaxed(&q->counters->dead_lettered, 1);
-    shmq_add_relaxed(&q->counters->expired, expired);
-}
-
 /* Entries and bytes as the limits count them, and what of the bytes is in memory; without such a limit they mean nothing. */
 void shmq_queue_used(const shmq_queue *q, uint64_t *entries, uint64_t *bytes, uint64_t *resident);
 /* The pid of the process that took the mover's lock last; 0: its turn has ended. */

@@ -12,6 +12,10 @@
 
 #define SHMQ_TURN_ENTRIES 1024u /* of one turn: other takers and producers wait for it */
 #define SHMQ_TURN_BYTES (UINT64_C(1) << 20)
+#define SHMQ_FILE_ROWS 8192u /* of one write, at most: waiting rows are many, so that files of them are few */
+
+#define SHMQ_UNSWEPT_ROWS UINT32_C(0xffff) /* of `unswept`: the levels where rows may be that are none */
+#define SHMQ_UNMARKED (SHMQ_UNSWEPT_ROWS + 1) /* ... where what has waited may have come in without its mark */
 
 #define SHMQ_FLOW_SHARE 64u
 
@@ -37,6 +41,7 @@ typedef struct shmq_row {
 typedef struct shmq_row_life {
     uint64_t place, length;
     uint64_t enqueued_ns, expires_ns; /* as it was written */
+    uint64_t first, at, mark; /* the backing's own: where it has this row */
     bool gone; /* it was fetched, and is here no more */
 } shmq_row_life;
 
@@ -66,11 +71,19 @@ typedef struct shmq_backing {
     /* What the rows with keys in [from, below) say of their lives: the first ones in order, at most *count, those that are gone among them
      * or not. 0: there are none. Needs no room, nor the key of what is encrypted. What makes no sense is passed. */
     shmq_status (*list)(void *context, uint64_t from, uint64_t below, shmq_row_life *lives, uint32_t *count);
+    /* These rows of one write, as it listed them, and no others, whatever else the write has: as `read` gives them. SHMQ_NOT_FOUND: the
+     * write is gone. NULL: what `read` gives stays until something is written. */
+    shmq_status (*pick)(void *context, const shmq_row_life *lives, shmq_row *rows, uint32_t count);
+    /* The same are gone, as by `erase` of each. NULL: `erase` is as good. */
+    shmq_status (*drop)(void *context, const shmq_row_life *lives, uint32_t count);
     /* The row with this key is gone, if there is one. Needs no room. `erased` as above, without this one. Repeatable. */
     shmq_status (*erase)(void *context, uint64_t erased, uint64_t place);
     /* Rows below `low` are settled, and take no more room than they have to. Answers which of them take some, by how many they are and
      * how long: those of a file in which others are left. SHMQ_EMPTY: as at the last call. NULL: none take any. Needs no room. */
     shmq_status (*settle)(void *context, uint64_t low, shmq_ordinal *left);
+    /* All rows of the write that began with this key are gone, and take no more room than they have to. Needs no room. NULL: none
+     * take any. */
+    shmq_status (*discard)(void *context, uint64_t first);
     /* There are no rows any more. Needs no room. */
     shmq_status (*clear)(void *context);
 } shmq_backing;
@@ -138,9 +151,11 @@ typedef struct shmq_mover {
     shmq_queue *q;
     shmq_ring *back, *front;
     const shmq_backing *backing;
+    const shmq_backing *waiting; /* of its waiting rows, see waiting.h */
     unsigned char *buffer; /* of rows that are written */
     uint64_t room, used;
     uint32_t fetched_as; /* the props of what is fetched */
+    uint32_t fetched; /* 1 + entries of the front ring that came in by themselves, counted in this turn; 0: not yet */
     bool has_kept; /* the next row may have the block that is kept for rows */
     bool unmarked; /* a row that came in by itself could not be marked: no row may be read before it is */
 } shmq_mover;
@@ -156,6 +171,9 @@ bool shmq_turn_goes_on(const shmq_queue *q, shmq_turn_wait *w);
 shmq_status shmq_turn_await(shmq_mover *t, shmq_ring *back);
 void shmq_turn_end(shmq_mover *t);
 shmq_status shmq_flush(shmq_mover *t);
+/* There are no rows: the oldest entries go right into the front ring, and meet no disk. Then the level's flow ends. SHMQ_EMPTY: none
+ * went; they have to go to disk. */
+shmq_status shmq_hand_over(shmq_mover *t);
 shmq_status shmq_pull(shmq_mover *t);
 /* As shmq_flow_peek, by whoever has the lock. */
 shmq_status shmq_row_peek(shmq_mover *t, uint64_t *place, shmq_delivery *d);
@@ -168,7 +186,7 @@ shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_
 /* The row of this place. As shmq_fetch. */
 shmq_status shmq_fetch_at(shmq_mover *t, uint64_t place);
 /* Have entries that came in by themselves one part of so many of the front ring's slots? */
-bool shmq_fetched_have(const shmq_ring *front, uint32_t part);
+bool shmq_fetched_have(shmq_mover *t, uint32_t part);
 /* Was this entry of a front ring fetched by itself? */
 bool shmq_is_fetched(const shmq_slot_shm *slot);
 /* ... by a taker that wants all, so that no earlier one of its group is on disk? */
@@ -186,6 +204,12 @@ void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t co
 void shmq_rows_end_flow(shmq_mover *t);
 /* The lives of rows. Something of it ends at `at`; called before they are rows, so a death leaves the word too early. */
 void shmq_rows_due_at(shmq_ring *back, uint64_t at);
+/* The same by another word of the level. */
+void shmq_rows_due_by(shmq_ring *back, shmq_a64 *word, uint64_t at);
+/* Rows can come back: the front ring has its memory. SHMQ_EMPTY: there is none for it. */
+shmq_status shmq_front_ready(shmq_mover *t);
+/* From here on takers look at the front ring, too, if the level has never flowed. */
+void shmq_flow_named(shmq_ring *back);
 /* When the life of such a message ends; SHMQ_NEVER. */
 uint64_t shmq_life_end(const shmq_queue *q, uint64_t enqueued_ns, uint64_t expires_ns);
 /* Ends what a mover has decided to drop. */
@@ -228,16 +252,18 @@ uint64_t shmq_disk_room(shmq_member *m);
 uint64_t shmq_disk_used(shmq_member *m);
 /* About how many entries of a level a flush would find. */
 uint64_t shmq_could_go(const shmq_ring *back);
-/* T20: what is a row, or was settled as one, leaves the back ring. */
-void shmq_moved_free(shmq_ring *back, uint64_t place);
-/* The entry of a slot as a row behind `last`: appended to the turn's buffer. SHMQ_CORRUPT: it makes no sense. SHMQ_OS: no memory. */
-shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t word, uint64_t place,
+/* T20: what is a row, or was settled as one, leaves its ring. */
+void shmq_moved_free(shmq_ring *r, uint64_t position);
+/* The entry at this position as a row with the key row->place, behind `last`: appended to the turn's buffer. SHMQ_CORRUPT: it makes no
+ * sense. SHMQ_OS: no memory. */
+shmq_status shmq_row_write(shmq_mover *t, shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t position,
                            const shmq_ordinal *last, shmq_row *row);
 
 /* A row that is in a slot of the front ring, and no entry yet. */
 typedef struct shmq_coming {
     shmq_block block;
     uint64_t flags; /* of its word */
+    uint64_t held_until_ns; /* it is held; 0: it is available */
     shmq_ordinal ordinal;
 } shmq_coming;
 
@@ -248,8 +274,10 @@ shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal
                           shmq_slot_shm *slot, shmq_coming *c);
 /* As it stands in the record of a slot of the front ring. */
 shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot);
-/* How many slots from the front ring's tail on can be filled at once. */
+/* How many slots from the front ring's tail on can be filled at once, of *count that are wanted. */
 shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count);
+/* How many of them rows that come in order may have, or else entries that are handed over. */
+shmq_status shmq_front_order_room(shmq_mover *t, bool rows, uint64_t *tail, uint32_t *count);
 /* The slot of position p, still FREE; and T22: the row is an entry from here on. False: the slot was changed, which is damage. */
 shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, uint32_t props,
                             shmq_coming *c);
@@ -259,6 +287,7 @@ shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_
                            uint32_t *count);
 /* `pulled`, and how many of these had been erased. */
 void shmq_pulled_say(shmq_ring *back, const shmq_ordinal *as);
+shmq_ordinal shmq_last_pulled(shmq_ring *back);
 /* Marks the row that came in by itself last, if it may still be there. */
 shmq_status shmq_erase_last(shmq_mover *t);
 /* How many were erased with the one in this slot. */

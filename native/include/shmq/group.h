@@ -1,7 +1,8 @@
 /* Groups: messages of one group are with one consumer at a time (shared), or with one for its life (sticky).
  *
- * A message's group is a slot of the table in its queue's page; which one a hash of its key says, so two keys may share a
- * slot, and are then as one group. The slot has two words:
+ * A message's group is one of the places that its queue has for groups; which one a hash of its key says, so two keys may share a
+ * place, and are then as one group. Some places lie in the queue's page, and one in each cold record of its first ring. So no consumer
+ * can use them up: what it has in hand lies in slots. A place has two words:
  *
  *   owner    63        40 39       38           13 12      0
  *           +------------+---------+---------------+--------+
@@ -33,17 +34,17 @@
 
 #include "shmq/ring.h"
 
-/* What this process has in flight: by owner (0: the process itself, else the consumer row) and slot of the table. */
+/* What this process has in flight: by owner (0: the process itself, else the consumer row) and place. */
 typedef struct shmq_tally {
     uint32_t generation; /* of the owner's row; another one: all counts are 0 */
-    uint32_t counts[SHMQ_GROUPS];
+    uint32_t counts[]; /* shmq_group_places() of them */
 } shmq_tally;
 
 typedef struct shmq_group_book {
     pthread_mutex_t lock;
     shmq_a32 privileged;         /* groups stay with this process as such: see privilege.h */
     shmq_subscription takers; /* of threads without a consumer: they, too, pass entries by */
-    shmq_tally tallies[SHMQ_CONSUMER_ROWS];
+    shmq_tally *tallies[SHMQ_CONSUMER_ROWS]; /* NULL: it has had no group yet */
 } shmq_group_book;
 
 /* For a handle of a queue with groups, and only there; SHMQ_OS. */
@@ -62,8 +63,17 @@ static inline shmq_subscription *shmq_taker(const shmq_queue *q, shmq_subscripti
     return by != NULL && shmq_load_seq(&by->choosy) != 0 ? by : NULL;
 }
 
-/* 1 + slot of the table for a message with these headers; 0: it has no group. */
-uint32_t shmq_group_of_headers(const unsigned char *headers, uint32_t headers_len);
+/* How many places for groups the queue has: a constant of it. */
+static inline uint32_t shmq_group_places(const shmq_queue *q) {
+    uint64_t slots = shmq_slot_count(&q->first);
+    return SHMQ_GROUPS + (slots < SHMQ_GROUPS_MORE ? (uint32_t)slots : SHMQ_GROUPS_MORE);
+}
+/* The words of a group. Before the first message of a group is put, those places that lie in cold records are nowhere: all lie in the page. */
+shmq_group_shm *shmq_group_at(const shmq_queue *q, uint32_t group);
+/* Whatever goes over all places goes over these: 1 to so many. The others have no memory yet. */
+uint32_t shmq_groups_laid(const shmq_queue *q);
+/* 1 + the place for a message with these headers; 0: it has no group. */
+uint32_t shmq_group_of_headers(const shmq_queue *q, const unsigned char *headers, uint32_t headers_len);
 /* The same as its cold record says it. */
 uint32_t shmq_group_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t props);
 
@@ -87,7 +97,7 @@ void shmq_groups_leave(shmq_queue *q, uint32_t owner);
  * goes on if this one dies. Then recheck: free, if the owner has nothing more of it in hand. */
 void shmq_group_suspect(shmq_queue *q, uint32_t group, uint32_t owner);
 void shmq_group_recheck(shmq_queue *q, uint32_t group);
-/* Upkeep rechecks groups for which a taker waits. True: one still does. */
+/* Upkeep rechecks all groups for which a taker waits, by one look at the slots. True: one still does. */
 bool shmq_groups_recheck(shmq_queue *q);
 /* The reaper frees what the dead have, and does what they left half done. After their entries are back in the queue. */
 void shmq_groups_recover(shmq_queue *q, const shmq_liveness *l);

@@ -36,6 +36,7 @@ typedef struct shmq_ring {
     shmq_ring_shm *shm;
     unsigned char *slots;
     shmq_a64 *carried;
+    shmq_a32 *stretches; /* of its slots, with versions: see stretch.h */
     uint64_t mask; /* slots - 1 */
     uint32_t shift;
     uint32_t slot_size;
@@ -47,10 +48,15 @@ typedef struct shmq_ring {
     shmq_a64 nothing;
     /* Of a back ring: no row below this place has failed too often, by the settings that these terms are of. */
     shmq_a64 sound_below, sound_terms;
+    shmq_a64 scattered; /* of a front ring: where its list of entries is (ring_scattered.h); 0: not needed yet */
+    shmq_a64 found; /* of a front ring: behind the position whose place was found last */
     shmq_a64 uncarried; /* no entry that the tail carried lies in the slots of positions below this one */
     shmq_patience taking, browsing, putting, flushing;
     shmq_a64
         old[2]; /* where its lists of old entries are, for browsers and for takers (ring_old.h); 0: not needed yet */
+    shmq_a64 known; /* where what this process knows of its stretches is (stretch.h); 0: not needed yet */
+    struct shmq_heads
+        *heads; /* of a back ring: which waiting rows are due first (waiting.h); for the holder of the mover's lock */
 } shmq_ring;
 
 typedef struct shmq_queue {
@@ -71,6 +77,8 @@ typedef struct shmq_queue {
     uint32_t spare_count;
     uint32_t refs; /* m->handles_lock */
     shmq_a32 rotation; /* where the next notify starts to look: fair, not exact */
+    shmq_a64
+        selectors; /* where the selectors of sleepers are that this process has loaded (row_selector.h); 0: not needed yet */
     shmq_patience lining;
     shmq_ticket_shm *tickets; /* of blocked producers, at the end of the queue's run */
     void *backing; /* of this process, for the holder of the mover's lock */

@@ -98,7 +98,7 @@ static inline shmq_ring *shmq_level_for(shmq_queue *q, uint32_t priority) {
     return SHMQ_LIKELY(q->levels == 1) ? &q->first : shmq_level(q, shmq_depth_of(q, priority));
 }
 
-/* The run of a queue: the tickets of its line, the rings of all levels but the first, the bitmap of each level, and the slots
+/* The run of a queue: the tickets of its line, the rings of all levels but the first, the bitmap and the stretches of each level, and the slots
  * of the first; then the slots of each other level, and of the front rings, from the next granule on. So what every level needs at once lies together,
  * and the slots of each grow where they lie. */
 typedef struct shmq_run {
@@ -106,7 +106,7 @@ typedef struct shmq_run {
     uint64_t slot_size;
     uint64_t rings;       /* from the run's begin on: of the second level's ring, */
     uint64_t carried;     /* of the first bitmap, */
-    uint64_t bitmap;      /* (bytes of each) */
+    uint64_t bitmap;      /* (bytes of each, with its stretches) */
     uint64_t slots;       /* of the first level's slots, */
     uint64_t lower;       /* of the second level's, */
     uint64_t apart;       /* (bytes from the slots of one lower level to those of the next) */
@@ -128,12 +128,24 @@ static inline uint64_t shmq_granules_of(uint64_t bytes) {
     return (bytes + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT;
 }
 
+/* Slots whose counts a process keeps together; see stretch.h. */
+#define SHMQ_STRETCH_SHIFT 10u
+static inline uint64_t shmq_stretches_of(uint64_t slots) {
+    return (slots + (UINT64_C(1) << SHMQ_STRETCH_SHIFT) - 1) >> SHMQ_STRETCH_SHIFT;
+}
+
+/* Bytes of a ring's bitmap, and with the words of its stretches, which lie behind it. */
+static inline uint64_t shmq_bitmap_bytes(uint64_t slots) { return (slots + 511) / 512 * 64; }
+static inline uint64_t shmq_maps_bytes(uint64_t slots) {
+    return shmq_bitmap_bytes(slots) + (shmq_stretches_of(slots) + 15) / 16 * 64;
+}
+
 static inline shmq_run shmq_run_of(uint32_t shift, uint32_t slot_size, uint32_t levels) {
     shmq_run run = {.count = UINT64_C(1) << shift, .slot_size = slot_size, .rings = SHMQ_LINE_BYTES, .levels = levels};
     run.front_count = UINT64_C(1) << shmq_front_shift(shift);
     run.carried = run.rings + (2 * levels - 1) * sizeof(shmq_ring_shm);
-    run.bitmap = ((run.count + 63) / 64 * 8 + 63) / 64 * 64;
-    run.front_bitmap = (run.front_count + 511) / 512 * 64;
+    run.bitmap = shmq_maps_bytes(run.count);
+    run.front_bitmap = shmq_maps_bytes(run.front_count);
     run.slots = run.carried + levels * (run.bitmap + run.front_bitmap);
     run.apart = shmq_granules_of(run.count * slot_size) << SHMQ_GRANULE_SHIFT;
     run.lower = shmq_granules_of(run.slots + run.count * slot_size) << SHMQ_GRANULE_SHIFT;

@@ -63,12 +63,13 @@ typedef struct shmq_member {
     uint64_t row_word; /* what our row says while we are a member: another word there says that we were reaped */
     shmq_process_shm *process;
     shmq_process_page_shm *page;
-    uint64_t serial; /* grows with each re-attachment (fork): handles made before bind anew */
+    uint64_t
+        serial; /* of no other one in this process; grows with each re-attachment (fork): handles made before bind anew */
 
     volatile uint32_t *alive; /* a wipe-on-fork page: 1 here, 0 in a forked child */
     shmq_a32 closed;
-    pthread_mutex_t lock;          /* the threads' half of the structure lock */
-    pthread_mutex_t handles_lock;  /* row caches of the queue handles */
+    pthread_mutex_t lock; /* the threads' half of the structure lock */
+    pthread_mutex_t handles_lock; /* row caches of the queue handles */
     shmq_a64 next_id; /* next of the block of ids that this process has; a multiple of 65536: block used up */
     shmq_a32 block_hint[64]; /* by class: 1 + granule where the last block was found; 0: none was */
     shmq_a32 met; /* 1 + row of a dead process that a wake was for */
@@ -80,7 +81,7 @@ typedef struct shmq_member {
     shmq_a64 looked_ns; /* when this process last looked for the dead */
     shmq_a64 lockless,
         lockless_ns; /* a row whose process runs, but has lost its lock, and since when: see liveness.c */
-    shmq_a64 watched_ns;           /* when this process last watched a process that held something; 0: never */
+    shmq_a64 watched_ns; /* when this process last watched a process that held something; 0: never */
     shmq_a32 wake_words_taken; /* bit n: process->wake_words[n] is in use by a wait */
     shmq_a64 receipts; /* bit n: page->receipts[n] is in use by a put */
     shmq_a32 upcalls; /* bits of enum shmq_upcall: what the interpreter is to do at its next call */

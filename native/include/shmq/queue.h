@@ -14,6 +14,7 @@
  *   1408    cells                 the releaser of that epoch          takers that slept through a release
  *   1920    full, waiters         section "blocked producers"         every transition to FREE
  *   1936    due                   who makes something due, by CAS     housekeeping; an entry that is due a tick late
+ *   1952    waiting words         holder of the mover's lock; waiting_due, by CAS    housekeeping, counts; a tick late
  *   2048    flow words            holder of the mover's lock              takers, twice a get; they trust them as a slot's word
  *   2176    sleepers              bit operations                      notify
  *   2688    consumer chunks       holder of the structure lock        row look-up
@@ -24,6 +25,7 @@
  *   3788    turns_begun           holder of the mover's lock              who finds that lock taken; a try more
  *   3792    chances               anyone, add                             starved takers, whoever wakes them; a look more
  *   3840    alerts                who tells them, by CAS; see alert.h     who looks; something told late, or twice
+ *   3904    selectors             holder of the structure lock        who wakes; see row_selector.h
  *   4096    group_table           CAS; see group.h                    takers of a queue with groups
  *
  * head: epoch 20 bits (44 to 63), position 44 bits (0 to 43), extended against the handle's last position, or the tail.
@@ -94,7 +96,17 @@ typedef struct shmq_ring_shm {
     shmq_a32 joiners;
     shmq_a64 due; /* when something is due in this ring; see due.h */
     shmq_a64 waiters; /* of blocked producers: version 32 | threads 32; see waiters.h */
-    uint8_t full_pad[96];
+
+    /* Of a back ring: its waiting rows, see waiting.h. [0] */
+    shmq_a64 waiting,
+        waiting_bytes; /* how many entries became waiting rows, which are the keys below; bytes of these */
+    shmq_a64 came, came_bytes; /* how many of these have come back, or are gone */
+    shmq_a64 waiting_low; /* keys below it are gone */
+    shmq_a64 waiting_due; /* none of them is due before it; 0: there is none. As `due`, without its bit 0 */
+    shmq_a64 waiting_from; /* 1 + `waiting` at the begin of a turn that writes such rows; 0: no turn does */
+    shmq_a64 waiting_to_bytes; /* `waiting_bytes` at its end */
+    shmq_a64 waiting_freed, waiting_freed_bytes; /* how many take no room on disk any more: their files have gone */
+    uint8_t full_pad[16];
 
     /* Of a back ring. In brackets what the same words of its level's front ring say of rows that came in by themselves. */
     shmq_a64 flow;    /* P 63 | 1 FLOWED; 0: never flowed. See flow.h [0] */
@@ -138,6 +150,16 @@ SHMQ_OFFSET(shmq_ring_shm, drained, 1032);
 SHMQ_OFFSET(shmq_ring_shm, joiners, 1036);
 SHMQ_OFFSET(shmq_ring_shm, due, 1040);
 SHMQ_OFFSET(shmq_ring_shm, waiters, 1048);
+SHMQ_OFFSET(shmq_ring_shm, waiting, 1056);
+SHMQ_OFFSET(shmq_ring_shm, waiting_bytes, 1064);
+SHMQ_OFFSET(shmq_ring_shm, came, 1072);
+SHMQ_OFFSET(shmq_ring_shm, came_bytes, 1080);
+SHMQ_OFFSET(shmq_ring_shm, waiting_low, 1088);
+SHMQ_OFFSET(shmq_ring_shm, waiting_due, 1096);
+SHMQ_OFFSET(shmq_ring_shm, waiting_from, 1104);
+SHMQ_OFFSET(shmq_ring_shm, waiting_to_bytes, 1112);
+SHMQ_OFFSET(shmq_ring_shm, waiting_freed, 1120);
+SHMQ_OFFSET(shmq_ring_shm, waiting_freed_bytes, 1128);
 SHMQ_OFFSET(shmq_ring_shm, flow, 1152);
 SHMQ_OFFSET(shmq_ring_shm, low, 1160);
 SHMQ_OFFSET(shmq_ring_shm, flushed, 1168);
@@ -266,13 +288,15 @@ typedef struct shmq_queue_shm {
 
     shmq_a32 unfinished; /* pid of the last mover; 0: its turn has ended */
     shmq_a32 missed; /* another process found the mover's lock taken */
-    shmq_a32 unswept; /* a bit a level: rows that are none may be there, of a turn that did not end, or of a purge */
+    shmq_a32
+        unswept; /* a bit a level: rows that are none may be there, of a turn that did not end, or of a purge; another: what waited came in unmarked */
     shmq_a32 turns_begun; /* by movers, ever: whoever finds the lock taken sees whether it is by the same turn */
     shmq_a64
         chances; /* how often starved takers may have got on: a slot of a front ring is free, rows are gone, the mover's lock is */
     uint8_t chances_pad[3840 - 3800];
     shmq_alerts_shm alerts;
-    uint8_t reserved[4096 - 3904];
+    shmq_a64 selectors[SHMQ_CHUNKS]; /* offset of a page with the selectors of 64 consumer rows; 0: none yet */
+    uint8_t reserved[4096 - 4040];
     shmq_group_shm group_table[SHMQ_GROUPS];
 } shmq_queue_shm;
 
@@ -314,6 +338,7 @@ SHMQ_OFFSET(shmq_queue_shm, unswept, 3784);
 SHMQ_OFFSET(shmq_queue_shm, turns_begun, 3788);
 SHMQ_OFFSET(shmq_queue_shm, chances, 3792);
 SHMQ_OFFSET(shmq_queue_shm, alerts, 3840);
+SHMQ_OFFSET(shmq_queue_shm, selectors, 3904);
 SHMQ_OFFSET(shmq_queue_shm, group_table, 4096);
 
 /* A ticket of a blocked producer. 256 of them lie at the beginning of the queue's run.
@@ -370,7 +395,10 @@ static inline uint64_t shmq_ticket_word(uint32_t turn, uint32_t row, uint32_t st
  *                 that stands by; who waits for it
  *   64  privileged  1: counted in `privileges` of its process; its process alone
  *   72  awaited  round 24 | time 40, in 2^20 ns: since when others have waited for it, in that round; 0: nobody has. Whoever
- *                waits, by CAS; whoever waits or wakes: a stale one makes it waited for a little longer */
+ *                waits, by CAS; whoever waits or wakes: a stale one makes it waited for a little longer
+ *   68  selector_bytes  of the program in the page of `selectors`; 0: none is there; opener, before LIVE; who wakes
+ *   80  looked   epoch 20 | position 44, as `head`: as of that epoch nothing before that position is for it; 0: it has not said.
+ *                Its sleeper, before `progress`; who looks for it, by CAS; who wakes: a stale one costs a wake */
 /* NONE: it stands by. OFFERED: a place is its own as soon as it makes a step; if it makes none, others are offered it. */
 enum shmq_live_state { SHMQ_LIVE_NONE = 0, SHMQ_LIVE_TAKEN = 1, SHMQ_LIVE_OFFERED = 2 };
 enum shmq_consumer_kind { SHMQ_GETTER = 0, SHMQ_CONSUMER = 1, SHMQ_BROWSER = 2 };
@@ -388,9 +416,10 @@ typedef struct shmq_consumer_shm {
     shmq_a32 rounds;
     shmq_a64 order;
     shmq_a32 privileged;
-    uint32_t reserved_68;
+    shmq_a32 selector_bytes;
     shmq_a64 awaited;
-    uint64_t reserved[6];
+    shmq_a64 looked;
+    uint64_t reserved[5];
 } shmq_consumer_shm;
 SHMQ_SIZE(shmq_consumer_shm, 128);
 SHMQ_OFFSET(shmq_consumer_shm, word, 0);
@@ -406,6 +435,8 @@ SHMQ_OFFSET(shmq_consumer_shm, live, 48);
 SHMQ_OFFSET(shmq_consumer_shm, rounds, 52);
 SHMQ_OFFSET(shmq_consumer_shm, order, 56);
 SHMQ_OFFSET(shmq_consumer_shm, privileged, 64);
+SHMQ_OFFSET(shmq_consumer_shm, selector_bytes, 68);
 SHMQ_OFFSET(shmq_consumer_shm, awaited, 72);
+SHMQ_OFFSET(shmq_consumer_shm, looked, 80);
 
 #endif

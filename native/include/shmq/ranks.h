@@ -31,6 +31,7 @@ enum shmq_term {
 typedef struct shmq_row_terms {
     uint32_t kind;
     int32_t priority;
+    const struct shmq_selector *selector; /* NULL: none; only the call needs it */
     bool exclusive;
     bool
         implicit; /* no user can close it by itself: with nothing in hand it does not keep another from being exclusive */

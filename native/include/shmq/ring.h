@@ -10,10 +10,47 @@
 #include "shmq/handle.h"
 #include "shmq/level.h"
 #include "shmq/line.h"
+#include "shmq/stretch.h"
 #include "shmq/subscription.h"
 #include "shmq/watch.h"
 
-/* A message on its way in. The caller fills the first part; prepare fills the second. */
+/* Why the life of an entry ends in its queue. */
+typedef enum shmq_end {
+    SHMQ_END_MOVED = 0, /* it is in another queue */
+    SHMQ_END_GOT, /* a consumer took it, and settled it at once */
+    SHMQ_END_ACKED,
+    SHMQ_END_PURGED, /* or discarded by a reader that is past it, or withdrawn by its producer */
+    SHMQ_END_DROPPED, /* for want of room */
+    SHMQ_END_EXPIRED,
+    SHMQ_END_DEAD, /* it is a dead letter */
+    SHMQ_END_EXPIRED_DEAD, /* likewise, since its time was over */
+    SHMQ_END_DELETED, /* with its queue: nobody asks for its counters any more */
+} shmq_end;
+
+/* What prepare makes of a message, and where its put lays it. */
+typedef struct shmq_made {
+    bool prepared;
+    uint64_t message_id;
+    uint64_t position; /* in the ring of its level, once it is put */
+    uint32_t crc;
+    uint32_t group; /* 1 + slot of the table; 0: none */
+    uint64_t due_ns; /* when time does something with it first; 0: never */
+} shmq_made;
+
+/* A put that finds no room. All 0 at first; a call that was interrupted goes on with it. */
+typedef struct shmq_room_wait {
+    shmq_status lacking; /* SHMQ_FULL_*: what a wait that was interrupted waits for; SHMQ_OK: it did not begin */
+    bool beyond; /* max_memory: the mover can move nothing more to disk, so it is put whatever it weighs */
+    bool far; /* nothing more can go to disk, so the producer looks for a FREE slot in the whole ring */
+    bool
+        brief; /* its producer keeps others waiting: told that there is no room, it comes again for what a disk is asked for */
+    bool more; /* others of its batch follow: they keep its place in the line of blocked producers */
+    shmq_ticket ticket; /* that place */
+    shmq_turn_wait turn; /* of a mover in its way */
+    shmq_relief relief;
+} shmq_room_wait;
+
+/* A message on its way in. The caller fills the first part. */
 typedef struct shmq_outgoing {
     const unsigned char *headers;
     uint32_t headers_len;
@@ -22,32 +59,50 @@ typedef struct shmq_outgoing {
     uint64_t body_len;
     uint8_t content;
     uint64_t not_before_ns; /* no consumer gets it before this time; 0: at once */
-    uint64_t expires_ns;    /* no consumer gets it after this time; 0: it never expires */
+    uint64_t expires_ns; /* no consumer gets it after this time; 0: it never expires */
+    uint64_t enqueued_ns; /* 0: the time of prepare; a batch reads the clock once for all */
     uint8_t priority; /* 0 to 9 */
-    uint64_t intent;  /* of a move (ring_move.h): it is published PENDING; 0: a put */
-    uint64_t source;  /* ... the position that it comes from */
-    uint32_t group;   /* 1 + slot of the table; 0: none. Set by prepare */
+    uint64_t intent; /* of a move (ring_move.h): it is published PENDING; 0: a put */
+    uint64_t source; /* ... the position that it comes from */
+    shmq_end source_end; /* ... why it ends there */
     uint64_t receipt; /* of a put that waits until it is taken (receipt.h); 0: it does not */
     uint64_t kept_id; /* the id that it has already; 0: it gets one */
+    shmq_block block; /* of a body that does not go inline; offset 0: prepare takes one, if it is needed */
 
-    shmq_block block; /* offset 0: the body goes inline */
-    uint64_t message_id;
-    uint64_t enqueued_ns; /* 0: the time of prepare; a batch reads the clock once for all */
-    uint64_t position;
-    uint32_t crc;
-    uint64_t due_ns; /* when time does something with it first; 0: never */
-    bool prepared;
-    shmq_status lacking; /* SHMQ_FULL_*: what a wait that was interrupted waits for; SHMQ_OK: it did not begin */
-    bool
-        beyond; /* max_memory: the mover can move nothing more to disk, so the producer puts this one whatever it weighs */
-    bool far; /* nothing more can go to disk, so the producer looks for a FREE slot in the whole ring */
-    bool
-        brief; /* its producer keeps others waiting: told that there is no room, it comes again for what a disk is asked for */
-    bool more; /* others of its batch follow: they keep its place in the line of blocked producers */
-    shmq_ticket ticket; /* that place, while it waits for room */
-    shmq_turn_wait turn; /* of a mover in its way; all 0 at first. A call that was interrupted goes on with it */
-    shmq_relief relief; /* likewise */
+    shmq_made made;
+    shmq_room_wait wait;
 } shmq_outgoing;
+
+/* Why a look found nothing for its taker. From SHMQ_LEFT_TO_OTHER on the queue is not empty. */
+typedef enum shmq_nothing {
+    SHMQ_AT_END = 0, /* there is nothing for it: it has looked at everything, on disk, too */
+    SHMQ_NOT_SERVED, /* nothing is for a consumer that is not served; this one may be, when another has stopped */
+    SHMQ_BEHIND_CLAIM, /* a producer has claimed the place, and may be stopped */
+    SHMQ_LEFT_TO_OTHER, /* to a consumer of higher rank, or a live place to a consumer that has not come yet; or so many come
+                         * and go that the search has not ended */
+    SHMQ_NO_FREE_SLOT, /* messages are on disk, and no slot of the front ring is free for one: consumers have them in hand */
+    SHMQ_LOCK_TAKEN, /* messages are on disk, and another process has the mover's lock */
+    SHMQ_MORE_TO_COME, /* messages are on disk, and something else keeps them there for a moment */
+} shmq_nothing;
+
+/* How a taker looks. */
+typedef struct shmq_asking {
+    shmq_subscription *by; /* NULL: the taker goes by the head. Until it has taken, by its own cursor */
+    bool peek; /* is there something? Nothing is offered */
+    bool ranked; /* consumers differ in priority: the message may be for another consumer */
+} shmq_asking;
+
+/* What a taker's look has seen: its second look compares, and its take goes on from there. */
+typedef struct shmq_seen {
+    uint64_t head; /* ring.head at the start of the scan: what an advance is a CAS from */
+    uint64_t epoch; /* ring.epoch at the start of the scan */
+    uint64_t flow; /* the flow word before it */
+    shmq_cursor cursor; /* of as.by at the start of the scan */
+    uint64_t version; /* of the queue before the scan; 0 without a subscription, but where the queue has flowed */
+    uint64_t clock_ns; /* the time when the scan met the first entry that is HELD; 0: it has met none */
+    bool in_turn; /* met in the ring, not in the old region: the head may advance past it */
+    shmq_nothing why; /* it found nothing. A claim in its way is at the delivery's position, and has its word */
+} shmq_seen;
 
 /* A delivery in hand: what the taker read from its slot while the slot named this taker. */
 typedef struct shmq_delivery {
@@ -73,20 +128,7 @@ typedef struct shmq_delivery {
     uint64_t held_until_ns; /* of a message that a stealer took while it was HELD: until when; 0: it was not HELD */
     const unsigned char *headers; /* in the segment, checked to lie inside it */
     const unsigned char *bytes; /* the body, likewise */
-    uint64_t head_seen; /* ring.head at the start of the scan: what an advance is a CAS from */
     bool counted; /* `unsettled` of this process's row counts it: from the acquisition until the taker finds it gone */
-    bool in_turn; /* met in the ring, not in the old region: the head may advance past it */
-    bool ranked; /* consumers differ in priority: the message may be for another consumer */
-    bool searched; /* nothing of a level that flows is for this taker, on disk neither */
-    bool starved; /* messages are on disk, and no slot of the front ring is free for one: consumers have them in hand */
-    bool locked_out; /* of a level that flows, and was not searched: another process had the mover's lock */
-    bool left; /* the scan left it to a consumer of higher rank, or a live place to a consumer that has not come yet */
-    bool peek; /* is there something? Nothing is offered */
-    shmq_subscription *by; /* NULL: the taker goes by the head. Else, until it is taken: */
-    shmq_cursor cursor; /* ... its cursor at the start of the scan */
-    uint64_t version; /* of the queue before the scan; 0 without a subscription, but where the queue has flowed */
-    uint64_t epoch_seen; /* ring.epoch at the start of the scan */
-    uint64_t flow_seen; /* the flow word before it */
     uint32_t group; /* that its end may free (group.h): 1 + slot of the table; 0: none */
     uint32_t group_owner, group_generation; /* the owner that claimed it for the group */
     enum {
@@ -94,6 +136,8 @@ typedef struct shmq_delivery {
         SHMQ_LOST,
         SHMQ_STOLEN
     } fate; /* the taker has it; a stealer took it; the taker stole it from that owner */
+    shmq_asking as;
+    shmq_seen seen;
 } shmq_delivery;
 
 /* Why no consumer gets the message any more; SHMQ_LIVES: one may. */
@@ -157,9 +201,15 @@ shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription 
 /* A woken taker does not take: it passes its wake on to another sleeper, if there is anything to take. */
 void shmq_peek_pass_on(shmq_queue *q);
 
-/* ACQUIRED or LOCKED of d->owner -> gone. SHMQ_SETTLED: d->owner does not have it any more. */
-shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d);
-shmq_status shmq_ring_settle(shmq_ring *r, shmq_delivery *d); /* the same by a caller that has a view only */
+/* ACQUIRED or LOCKED of d->owner -> gone, and counted: the life of each entry ends here, but for a get of an inline body
+ * (shmq_offer_finish) and for rows on disk. SHMQ_SETTLED: d->owner does not have it any more. */
+shmq_status shmq_entry_ends(shmq_ring *r, shmq_delivery *d, shmq_end why);
+/* So many have ended: in the counters of this process. A reaper's view has none. */
+void shmq_entries_ended(shmq_queue *q, uint64_t count, shmq_end why);
+/* The consumer acks it. */
+static inline shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d) {
+    return shmq_entry_ends(shmq_level(q, d->depth), d, SHMQ_END_ACKED);
+}
 /* The consumer gives it back to its place. `attempt`: counts as a failed one. Once this has returned no taker gets a later entry
  * first. */
 shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt);
@@ -184,17 +234,6 @@ shmq_status shmq_discard_below(shmq_ring *r, uint64_t place, uint64_t *discarded
 
 /* The same from exactly this word; false: it has changed, or it is damaged. */
 bool shmq_seize(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d);
-/* May the stealer take this entry, as its word stands? */
-typedef bool shmq_may_steal(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word);
-/* The first entry of this level in memory, in the order of places, that the stealer may take. False: there is none. */
-typedef struct shmq_first {
-    shmq_ring *ring; /* the level's back ring, or its front ring */
-    shmq_slot_shm *slot;
-    uint64_t word, position, place;
-} shmq_first;
-bool shmq_first_of(shmq_ring *level, shmq_may_steal *may, shmq_first *f);
-/* Takes it: LOCKED by this process. SHMQ_EMPTY: there is none. */
-shmq_status shmq_steal_first(shmq_ring *level, shmq_may_steal *may, shmq_delivery *d);
 
 /* The browser's next entry of this level at or after *position, in order, untouched. SHMQ_EMPTY: the end, *position is where a
  * newcomer will be. The browser copies d->head and d->bytes, then asks whether the copy is good (shmq_browse_valid). */
@@ -211,6 +250,8 @@ uint64_t shmq_slot_place(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t
 bool shmq_front_find(const shmq_ring *front, uint64_t place, uint64_t *position);
 /* The same by the place in the level, of a queue that may have flowed: d->depth says in which ring it is, or that it is on disk. */
 shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d);
+/* Behind all entries from this position on that are in somebody's hand, one after the other: without a look at what they say. */
+uint64_t shmq_pass_held(shmq_ring *r, uint64_t position);
 bool shmq_browse_valid(const shmq_ring *r, const shmq_delivery *d);
 shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t until_ns);
 
@@ -222,10 +263,14 @@ typedef struct shmq_census {
     uint64_t first_position; /* place of the entry that is first in order; UINT64_MAX: none */
     uint64_t next_position; /* place of the next newcomer of the least important level */
 } shmq_census;
+/* Adds what lies in this stretch (stretch.h). */
+void shmq_stretch_count(const shmq_ring *r, uint64_t stretch, shmq_census *census);
 /* Count by looking at every word between floor and tail, and at the carried ones; raises floor. */
 void shmq_ring_census(shmq_queue *q, shmq_census *census);
 /* The same by a checker or browser, which writes nothing. */
 void shmq_ring_count(const shmq_queue *q, shmq_census *census);
+/* The same at once: only what changed since this process looked last is looked at (stretch.h). */
+void shmq_ring_sizes(shmq_queue *q, shmq_census *census);
 /* Anything to take? Cheap: no census. */
 bool shmq_ring_ready(shmq_queue *q);
 /* Wait until nothing is ready, delayed or unsettled. */
@@ -273,9 +318,6 @@ static inline bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_
     }
     return shmq_word_carried(word) && shmq_load_acquire(&slot->position) == p; /* SYNC ring.publish */
 }
-/* The carried entry of this level with the lowest position in [from, limit); false: there is none. One look at all carried
- * slots: for more than one see ring_old.h. */
-bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t *position);
 bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */
 bool shmq_claim_clear(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, bool overdue); /* T3, T4, T6 as it applies */
 bool shmq_claim_end(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* T3, T6, T16: its owner is dead */

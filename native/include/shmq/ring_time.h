@@ -15,7 +15,7 @@ static inline bool shmq_is_delayed(const shmq_outgoing *o) { return o->not_befor
 static inline bool shmq_is_timed(const shmq_outgoing *o) { return (o->not_before_ns | o->expires_ns) != 0; }
 /* Does it need a cold record? */
 static inline bool shmq_is_recorded(const shmq_outgoing *o) {
-    return (o->not_before_ns | o->expires_ns | o->intent | o->group | o->receipt) != 0;
+    return (o->not_before_ns | o->expires_ns | o->intent | o->made.group | o->receipt) != 0;
 }
 /* Before a claim: the cold record that this message needs, and when it is due. */
 shmq_status shmq_time_plan(shmq_ring *r, shmq_outgoing *o);
@@ -26,13 +26,13 @@ static inline shmq_status shmq_time_prepare(shmq_ring *r, shmq_outgoing *o) {
 uint32_t shmq_time_fill(shmq_ring *r, shmq_slot_shm *slot, const shmq_outgoing *o);
 /* After the publish. */
 static inline void shmq_time_published(shmq_ring *r, const shmq_outgoing *o) {
-    if (SHMQ_UNLIKELY(o->due_ns != 0)) {
-        shmq_make_due(r, o->due_ns);
+    if (SHMQ_UNLIKELY(o->made.due_ns != 0)) {
+        shmq_make_due(r, o->made.due_ns);
     }
 }
 
 /* HELD, seen as `word`. True: it is available now, or the word has changed: look again. */
-bool shmq_hold_end(shmq_ring *r, shmq_slot_shm *slot, uint64_t word);
+bool shmq_hold_end(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t now);
 /* The same whatever its time. False: the word has changed. */
 bool shmq_hold_end_now(shmq_ring *r, shmq_slot_shm *slot, uint64_t word);
 /* What a cold record says of when this state ends; 0: it cannot be read, or no process writes such a time. */

@@ -13,16 +13,17 @@ typedef struct shmq_queue_wait {
     bool peek; /* until there is something; nothing is offered */
     uint32_t borrowed; /* the spare row; 0: none */
     shmq_consumer_shm *consumer; /* the row that it sleeps on */
-    bool partial; /* in this look: something was out of reach on disk, or was left to a consumer of higher rank */
-    bool starved; /* in this look: what is on disk has no slot in memory to come to */
-    bool locked_out, awaited; /* in this look: another process had the mover's lock; and gets on */
+    shmq_nothing why; /* this look found nothing */
+    bool awaited; /* in this look: another process had the mover's lock, and gets on */
     shmq_turn_wait turn; /* of that one; all 0 as a call begins, kept between the pieces of its wait */
-    bool left; /* in this look: there is something, for a consumer of higher rank, or one that is to be served next */
     uint64_t version; /* the waiter has looked up to this version, and nothing is for it; 0: there may be something */
     bool looked; /* in this look: nothing came */
     bool served, notified;
     bool wants; /* the waiter has set its bit among those of consumers that want something */
 } shmq_queue_wait;
+
+/* Did its look find nothing although there is something: out of reach on disk, or left to another consumer? */
+static inline bool shmq_is_partial(const shmq_queue_wait *w) { return w->why >= SHMQ_LEFT_TO_OTHER; }
 
 /* As shmq_offer_wait_to for the first of several queues, of one member, that has something; they are asked in turn, from
  * `first` on. *from: the queue that the answer is about. SHMQ_SHUT_DOWN: all of them are. */

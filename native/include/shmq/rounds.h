@@ -25,6 +25,7 @@ typedef struct shmq_rows_pass {
     uint64_t earliest; /* end of a life, of those that were looked at */
     uint64_t word, max_ttl_ns; /* the level's word, and the option, at its beginning */
     uint64_t began_ns, looked_ns; /* looked_ns: of the last piece */
+    uint64_t fetched_ns; /* of waiting rows: when one came in last, in this pass or before */
 } shmq_rows_pass;
 
 typedef struct shmq_rounds {
@@ -38,10 +39,11 @@ typedef struct shmq_rounds {
     shmq_circle entries; /* of one ring, by its word: `next` is a position */
     uint32_t index, incarnation, depth; /* of that ring */
     uint64_t floor, tail; /* between which positions its circle goes */
+    uint64_t looked; /* entries, in this circle */
     uint64_t carried; /* below which slots its carried entries are still to be looked at */
     bool
         carried_first; /* in this circle; the next circle begins with the others, so that both get on if none comes to its end */
-    shmq_rows_pass rows;
+    shmq_rows_pass rows, waiting;
     shmq_a64
         rows_rest_ns; /* the last pass found no slot for a row: when the next one may begin, if slots are free then */
     uint64_t rechecked_ns; /* when owners of its groups were looked at last */

@@ -23,6 +23,8 @@
  *   1408    message_ids           any member, add                        a block of ids is handed out at a time
  *   1536    dirty to turns        holder of the structure lock           statistics; scans (a row too few is found next time)
  *   1568    slab_high             maker of a slab, under that lock       who takes a block; looks for one under the lock, too
+ *   1572    run_high              who takes a run, under that lock       the same
+ *   1576    granules_used to used_bytes  holder of that lock            who takes memory, under it; statistics
  *   1664    memory_full, waiters  who frees a block; who waits for one   section "blocked producers"
  *   1668    flushes               movers, add                            who finds no memory; a try more
  *   1680    kept_block            movers, by CAS; who finds no rows left     who takes or frees a block, who makes slabs free
@@ -142,7 +144,15 @@ typedef struct shmq_segment_shm {
     shmq_a32 queue_high; /* directory entries below were used at some time */
     shmq_a64 turns; /* how often the structure lock was taken: a checker sees whether anything was changed meanwhile */
     shmq_a32 slab_high; /* granules below were a slab's first at some time: so far a look over all slabs goes */
-    uint8_t structure_pad[92];
+    shmq_a32
+        run_high; /* the same of runs, but for those of rings beyond the budget: a look for free memory begins below */
+    /* Counts of the granule map, kept as its words change, and counted anew by the rebuild. */
+    shmq_a32 granules_used; /* not free */
+    shmq_a32 granules_ready; /* free, with memory */
+    shmq_a32 granules_solid; /* of slabs and pages: all have memory, what else is in use belongs to rings */
+    shmq_a32 pages_free; /* in granules of pages */
+    shmq_a64 used_bytes; /* memory of granules that are not free */
+    uint8_t structure_pad[64];
 
     shmq_a32 memory_full;
     shmq_a32
@@ -215,6 +225,12 @@ SHMQ_OFFSET(shmq_segment_shm, process_high, 1552);
 SHMQ_OFFSET(shmq_segment_shm, queue_high, 1556);
 SHMQ_OFFSET(shmq_segment_shm, turns, 1560);
 SHMQ_OFFSET(shmq_segment_shm, slab_high, 1568);
+SHMQ_OFFSET(shmq_segment_shm, run_high, 1572);
+SHMQ_OFFSET(shmq_segment_shm, granules_used, 1576);
+SHMQ_OFFSET(shmq_segment_shm, granules_ready, 1580);
+SHMQ_OFFSET(shmq_segment_shm, granules_solid, 1584);
+SHMQ_OFFSET(shmq_segment_shm, pages_free, 1588);
+SHMQ_OFFSET(shmq_segment_shm, used_bytes, 1592);
 SHMQ_OFFSET(shmq_segment_shm, memory_full, 1664);
 SHMQ_OFFSET(shmq_segment_shm, flushes, 1668);
 SHMQ_OFFSET(shmq_segment_shm, memory_waiters, 1672);

@@ -5,7 +5,7 @@
  *        |     lap      |   tag    |   owner   | flags | state |
  *        +--------------+----------+-----------+-------+-------+
  *   owner: bit 12 = kind (0 consumer row of this queue, 1 process row of the broker), 12 bits row; 0 = nobody
- *   flags: 1 C carried, 2 R redelivered, 4 F body flowed, 8 I intent
+ *   flags: 1 C carried, 2 R redelivered, 4 W waits (of MOVING: it was HELD, see waiting.h), 8 I intent
  *   tag:   0 at claim, +1 at each acquisition, kept by every other transition of that lap, 0 again at FREE
  *
  *   offset  field          written by                       read by          a stale read costs
@@ -53,7 +53,7 @@ enum shmq_slot_state {
 
 #define SHMQ_FLAG_CARRIED (UINT64_C(1) << 4)
 #define SHMQ_FLAG_REDELIVERED (UINT64_C(2) << 4)
-#define SHMQ_FLAG_FLOWED (UINT64_C(4) << 4)
+#define SHMQ_FLAG_WAITS (UINT64_C(4) << 4)
 #define SHMQ_FLAG_INTENT (UINT64_C(8) << 4)
 #define SHMQ_FLAGS (UINT64_C(15) << 4)
 
@@ -173,6 +173,8 @@ static inline uint64_t shmq_body_ref(uint64_t offset, uint32_t bit) { return (of
  *   8       back           mover, in a front ring           takers           -  its place for life
  *   16      ordinal ...    mover, in a front ring           next mover       -  which `pulled` comes with it; bytes at 24
  *   0       place          mover, in a front ring           next mover       -  how many of these were erased; bytes at 56
+ *   16      ordinal        mover, of what waited on disk    next mover       -  the key of its row; 0 and 56 then count those
+ *   16      ordinal ...    CAS, in the first back ring      see group.h      -  the two words of a place for groups
  * Times are monotonic. */
 #define SHMQ_PROP_EXPIRES (1u << 4)
 #define SHMQ_PROP_NOT_BEFORE (1u << 5)
@@ -181,9 +183,10 @@ static inline uint64_t shmq_body_ref(uint64_t offset, uint32_t bit) { return (of
 #define SHMQ_PROP_IMMEDIATE (1u << 8)
 #define SHMQ_PROP_FETCHED (1u << 9) /* in a front ring: it came from disk before what lies below it */
 #define SHMQ_PROP_NEXT (1u << 10) /* fetched by one that wants all: no earlier one of its group is on disk */
-#define SHMQ_PROPS_KNOWN                                                                               \
-    (SHMQ_PROP_FETCHED | SHMQ_PROP_NEXT | SHMQ_PROP_EXPIRES | SHMQ_PROP_NOT_BEFORE | SHMQ_PROP_GROUP | \
-     SHMQ_PROP_INTENT | SHMQ_PROP_IMMEDIATE)
+#define SHMQ_PROP_WAITED (1u << 11) /* fetched from among the waiting rows */
+#define SHMQ_PROPS_KNOWN                                                                                \
+    (SHMQ_PROP_FETCHED | SHMQ_PROP_NEXT | SHMQ_PROP_WAITED | SHMQ_PROP_EXPIRES | SHMQ_PROP_NOT_BEFORE | \
+     SHMQ_PROP_GROUP | SHMQ_PROP_INTENT | SHMQ_PROP_IMMEDIATE)
 typedef struct shmq_cold_shm {
     uint64_t place;
     uint64_t back;    /* of an entry in a front ring: its position in the back ring, which is its place for life */

@@ -47,8 +47,15 @@ shmq_status shmq_page_take(shmq_member *m, uint64_t *offset);
 void shmq_page_give(shmq_member *m, uint64_t offset);
 shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *offset);
 void shmq_run_give(shmq_member *m, uint64_t offset);
-/* Granules that can still be had: free ones with memory, and as many more as the budget has memory for. */
+/* Stores a granule's word, and keeps the counts of the header. */
+void shmq_granule_set(shmq_member *m, uint32_t granule, uint64_t word);
+/* Granules that can still be had: free ones with memory, and as many more as the budget has memory for. Also without
+ * the lock. */
 uint64_t shmq_granules_free(const shmq_member *m);
+/* No run was taken at this granule or behind it, but for those of rings beyond the budget. */
+uint32_t shmq_run_high(const shmq_member *m);
+/* Memory that rings have. */
+uint64_t shmq_rings_bytes(const shmq_member *m);
 /* Granules that rings and bodies leave to pages: when they fill the memory, a process that comes to take messages out needs a
  * process page, counters and a place to sleep. */
 uint32_t shmq_granules_kept(const shmq_member *m);

@@ -31,6 +31,7 @@ typedef struct shmq_cursor {
 typedef struct shmq_search {
     uint64_t place, epoch;
     uint64_t *passed; /* by group: 1 + where rows of it that were another's then begin, below `place`; 0: nowhere */
+    uint32_t *groups, group_count; /* those of which they do; behind `passed` */
 } shmq_search;
 
 typedef struct shmq_subscription {

@@ -24,6 +24,12 @@
 #define SHMQ_NAP_NS UINT64_C(200000)
 /* A taker that searches rows on disk holds the mover's lock for so long at once. */
 #define SHMQ_SEARCH_NS UINT64_C(2000000)
+/* A delayed message that is due sooner stays in its slot, however short slots and memory are: it would be back before others
+ * had used the slot for long. */
+#define SHMQ_WAITS_LEAST_NS UINT64_C(100000000)
+/* Looks at many delayed messages, in memory or on disk, begin this far apart, so that several are due at each: a look at a ring is at all
+ * of its slots, one at files needs a lock and some calls of the system. */
+#define SHMQ_LOOK_PAUSE_NS UINT64_C(5000000)
 /* A wait until a queue is empty counts the entries so often while much is left: each count goes over all slots. */
 #define SHMQ_JOIN_LOOK_NS UINT64_C(2000000)
 /* `awaited` of a consumer row is rounded up to it, so that no consumer is passed before the patience is over. */

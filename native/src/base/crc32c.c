@@ -3,7 +3,8 @@
  *
  * The processor's instruction takes 8 bytes a cycle, but its result comes three cycles later. So long data is split
  * into three streams that are computed side by side. The result of a stream is then moved past the bytes that follow
- * it: multiplied by x^(8 n) modulo the polynomial. */
+ * it: multiplied by x^(8 n) modulo the polynomial. Where the processor multiplies 64 bytes at once, the data itself is
+ * moved so. */
 #include "base/crc32c.h"
 
 #include <pthread.h>
@@ -111,8 +112,58 @@ TARGET_CLMUL static uint32_t crc_sse42_clmul(uint32_t crc, const void *data, siz
     return ~crc_single(crc, at, bytes);
 }
 
+#define TARGET_WIDE __attribute__((target("sse4.2,pclmul,avx512f,avx512vl,avx512dq,vpclmulqdq")))
+#define WIDE_BYTES 256u
+
+/* Each 16 bytes of `value` multiplied by x^n, added to `next`, which follow n bits later. `by` has x^(n - 33) above and
+ * x^(n + 31) below, modulo the polynomial: what comes first in memory is the higher half. */
+TARGET_WIDE static inline __m512i fold(__m512i value, __m512i by, __m512i next) {
+    __m512i first = _mm512_clmulepi64_epi128(value, by, 0x00), second = _mm512_clmulepi64_epi128(value, by, 0x11);
+    return _mm512_ternarylogic_epi64(first, second, next, 0x96);
+}
+
+TARGET_WIDE static inline __m128i fold_one(__m128i value, __m128i by, __m128i next) {
+    __m128i first = _mm_clmulepi64_si128(value, by, 0x00), second = _mm_clmulepi64_si128(value, by, 0x11);
+    return _mm_xor_si128(_mm_xor_si128(first, second), next);
+}
+
+/* By carry-less multiplications of 64 bytes at once, four side by side: a quarter of the time of three streams. Short
+ * data, and the end of long data, is for the crc instruction. */
+TARGET_WIDE static uint32_t crc_wide(uint32_t crc, const void *data, size_t bytes) {
+    const unsigned char *at = data;
+    crc = ~crc;
+    if (bytes >= WIDE_BYTES) {
+        const __m512i far = _mm512_broadcast_i32x4(_mm_set_epi64x(0xb9e02b86, 0xdcb17aa4)),
+                      near = _mm512_broadcast_i32x4(_mm_set_epi64x(0x9e4addf8, 0x740eef02));
+        __m512i a = _mm512_xor_si512(_mm512_loadu_si512(at),
+                                     _mm512_inserti32x4(_mm512_setzero_si512(), _mm_cvtsi32_si128((int)crc), 0));
+        __m512i b = _mm512_loadu_si512(at + 64), c = _mm512_loadu_si512(at + 128), d = _mm512_loadu_si512(at + 192);
+        for (at += WIDE_BYTES, bytes -= WIDE_BYTES; bytes >= WIDE_BYTES; at += WIDE_BYTES, bytes -= WIDE_BYTES) {
+            a = fold(a, far, _mm512_loadu_si512(at));
+            b = fold(b, far, _mm512_loadu_si512(at + 64));
+            c = fold(c, far, _mm512_loadu_si512(at + 128));
+            d = fold(d, far, _mm512_loadu_si512(at + 192));
+        }
+        a = fold(fold(fold(a, near, b), near, c), near, d);
+        for (; bytes >= 64; at += 64, bytes -= 64) {
+            a = fold(a, near, _mm512_loadu_si512(at));
+        }
+        const __m128i one = _mm_set_epi64x(0x493c7d27, 0xf20c0dfe);
+        __m128i last = fold_one(_mm512_extracti32x4_epi32(a, 0), one, _mm512_extracti32x4_epi32(a, 1));
+        last = fold_one(last, one, _mm512_extracti32x4_epi32(a, 2));
+        last = fold_one(last, one, _mm512_extracti32x4_epi32(a, 3));
+        uint64_t high = _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(last));
+        crc = (uint32_t)_mm_crc32_u64(high, (uint64_t)_mm_extract_epi64(last, 1));
+    }
+    return ~crc_single(crc, at, bytes);
+}
+
 static uint32_t add_fast_variants(shmq_crc32c_variant *variants) {
     uint32_t count = 0;
+    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("vpclmulqdq")) {
+        variants[count++] = (shmq_crc32c_variant){"avx512, vpclmulqdq", crc_wide};
+    }
     if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul")) {
         variants[count++] = (shmq_crc32c_variant){"sse4.2, three streams", crc_sse42_clmul};
     }

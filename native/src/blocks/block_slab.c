@@ -117,9 +117,11 @@ uint64_t shmq_blocks_reclaim(shmq_member *m) {
             continue;
         }
         uint32_t granules = shmq_class_granules(size_class);
+        if (!looks_unused(slab, size_class)) {
+            continue;
+        }
         /* Asked behind the retirement: a mover names the block before it lets it become FREE. SYNC block.kept */
-        if (!looks_unused(slab, size_class) || !retire_blocks(slab, size_class) ||
-            shmq_keeps_part_of(m, granule, granules)) {
+        if (!retire_blocks(slab, size_class) || shmq_keeps_part_of(m, granule, granules)) {
             put_back(m, slab, size_class, granule);
             continue;
         }
@@ -132,6 +134,17 @@ uint64_t shmq_blocks_reclaim(shmq_member *m) {
         given_back += granules;
     }
     return given_back;
+}
+
+void shmq_blocks_unretire(shmq_member *m) {
+    uint32_t high = shmq_slab_high(m);
+    for (uint32_t granule = 0; granule < high; granule++) {
+        shmq_slab_shm *slab = shmq_slab_at(m, granule);
+        uint32_t size_class = slab == NULL ? SHMQ_CLASSES : shmq_slab_class(slab);
+        if (size_class < SHMQ_CLASSES) {
+            put_back(m, slab, size_class, granule);
+        }
+    }
 }
 
 bool shmq_memory_regain(shmq_member *m) {

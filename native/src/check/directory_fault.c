@@ -54,7 +54,8 @@ static const char *check_constants(const shmq_ring *r) {
     if (shmq_is_front(r)) {
         later |= shmq_load_relaxed(&ring->flow) | shmq_load_relaxed(&ring->flushing_at) |
                  shmq_load_relaxed(&ring->flushing_count) | shmq_load_relaxed(&ring->dropping_at) |
-                 shmq_load_relaxed(&ring->rows_due) | shmq_load_relaxed(&ring->tried);
+                 shmq_load_relaxed(&ring->rows_due) | shmq_load_relaxed(&ring->tried) |
+                 shmq_load_relaxed(&ring->waiting) | shmq_load_relaxed(&ring->waiting_due);
     }
     return later != 0 ? "its ring has a value in a field that this version does not use" : shmq_cold_fault(r);
 }

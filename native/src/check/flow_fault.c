@@ -6,6 +6,7 @@
 #include "shmq/due.h"
 #include "shmq/flow.h"
 #include "shmq/fault_text.h"
+#include "shmq/waiting.h"
 
 /* The words of a back ring, in an order of reads in which none can be further than the next one allows. */
 typedef struct flow_words {
@@ -56,6 +57,22 @@ static const char *check_rows(shmq_ring *r, shmq_ring_shm *front, const flow_wor
                : NULL;
 }
 
+/* A mover that hands entries over raises `low` before P. It is amid its turn then, or P has risen by now. */
+static bool hands_over(shmq_ring *r, shmq_ring_shm *front, const flow_words *w) {
+    bool amid = shmq_load_seq(&r->queue->page->unfinished) != 0;
+    flow_words again = read_words(r->shm, front);
+    return w->low - shmq_flow_place(w->flow) <= SHMQ_TURN_ENTRIES && (amid || !same(w, &again));
+}
+
+static const char *check_waiting(shmq_ring_shm *ring) {
+    uint64_t came = shmq_load_seq(&ring->came), low = shmq_load_seq(&ring->waiting_low); /* before `waiting` */
+    uint64_t waiting = shmq_load_seq(&ring->waiting);
+    if (came > waiting || low > waiting) {
+        return "more delayed messages have come back from disk than went there";
+    }
+    return shmq_due_fault(shmq_load_seq(&ring->waiting_due));
+}
+
 const char *shmq_flow_fault(shmq_ring *r) {
     const shmq_queue *q = r->queue;
     shmq_ring front;
@@ -72,7 +89,7 @@ const char *shmq_flow_fault(shmq_ring *r) {
     if (w.passed > w.erased || w.passed_bytes > w.erased_bytes) {
         return "the queue has passed more fetched messages than were fetched from disk";
     }
-    if (shmq_flow_is_on(w.flow) && w.low > shmq_flow_place(w.flow)) {
+    if (SHMQ_UNLIKELY(shmq_flow_is_on(w.flow) && w.low > shmq_flow_place(w.flow)) && !hands_over(r, front.shm, &w)) {
         return "the messages on disk begin behind their end";
     }
     if (shmq_flow_place(w.flow) > shmq_load_seq(&r->shm->tail) + 1) {
@@ -89,8 +106,23 @@ const char *shmq_flow_fault(shmq_ring *r) {
     if (wrong != NULL) {
         return wrong;
     }
+    if ((wrong = check_waiting(r->shm)) != NULL) {
+        return wrong;
+    }
     return shmq_load_seq(&q->page->missed) > 1 ? "the word for a missed turn has a value that no process writes"
                                                : check_rows(r, front.shm, &w);
+}
+
+/* The entry is in a mover's turn: the turn sets `unfinished` before its first entry is MOVING, and 0 after its last. */
+static bool is_movers(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    const shmq_ring_shm *back = shmq_level_ring(r->queue, shmq_depth_at(r));
+    if ((word & SHMQ_FLAG_WAITS) != 0) {
+        return shmq_load_seq((shmq_a64 *)(uintptr_t)&back->waiting_from) != 0;
+    }
+    uint64_t place = shmq_flow_place(shmq_load_seq(&r->shm->flow));
+    uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
+    return shmq_load_seq(&r->queue->page->unfinished) != 0 && p + SHMQ_TURN_ENTRIES >= place &&
+           p < place + SHMQ_TURN_ENTRIES;
 }
 
 /* An entry of a front ring. If it came in before the last turn ended, it lies below `low`. */
@@ -98,7 +130,8 @@ static const char *check_front(shmq_ring *r, const shmq_slot_shm *slot, uint64_t
     shmq_queue_shm *page = r->queue->page;
     shmq_ring_shm *back = shmq_level_ring(r->queue, shmq_depth_at(r));
     uint32_t state = shmq_word_state(word);
-    if (state == SHMQ_CLAIMED || state == SHMQ_QUARANTINED || state == SHMQ_PENDING || state == SHMQ_MOVING) {
+    if (state == SHMQ_CLAIMED || state == SHMQ_QUARANTINED || state == SHMQ_PENDING ||
+        (state == SHMQ_MOVING && !is_movers(r, slot, word))) {
         return "the slot of the front ring is in a state that no message from disk has";
     }
     if (!shmq_state_is_entry(state)) {
@@ -109,7 +142,9 @@ static const char *check_front(shmq_ring *r, const shmq_slot_shm *slot, uint64_t
     if (place == UINT64_MAX) {
         return "the message from disk needs a cold record, but has none";
     }
-    if (place >= shmq_flow_place(shmq_load_seq(&back->flow))) {
+    uint64_t handed = amid ? SHMQ_TURN_ENTRIES : 0; /* so many may lie at or above P, amid a turn */
+    bool waited = (shmq_props(slot) & SHMQ_PROP_WAITED) != 0; /* it went from anywhere */
+    if (!waited && place >= shmq_flow_place(shmq_load_seq(&back->flow)) + handed) {
         return "the message came back from a place on disk that no message has had";
     }
     return !amid && place >= shmq_load_seq(&back->low) && !shmq_is_fetched(slot)
@@ -127,19 +162,11 @@ static bool is_left_behind(const shmq_ring *r, const shmq_slot_shm *slot, uint64
            shmq_word_tag(word) == 0 && (word & SHMQ_FLAG_REDELIVERED) == 0 && (shmq_props(slot) & had) == 0;
 }
 
-/* The entry is in a mover's turn: the turn sets `unfinished` before its first entry is MOVING, and 0 after its last. */
-static bool is_movers(const shmq_ring *r, const shmq_slot_shm *slot) {
-    uint64_t place = shmq_flow_place(shmq_load_seq(&r->shm->flow));
-    uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
-    return shmq_load_seq(&r->queue->page->unfinished) != 0 && p + SHMQ_TURN_ENTRIES >= place &&
-           p < place + SHMQ_TURN_ENTRIES;
-}
-
 const char *shmq_flow_entry_fault(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
     if (shmq_is_front(r)) {
         return check_front(r, slot, word);
     }
-    if (shmq_word_state(word) == SHMQ_MOVING && !is_movers(r, slot)) {
+    if (shmq_word_state(word) == SHMQ_MOVING && !is_movers(r, slot, word)) {
         return "the message is on its way to disk, but no mover has it";
     }
     return is_left_behind(r, slot, word)
@@ -149,5 +176,8 @@ const char *shmq_flow_entry_fault(shmq_ring *r, const shmq_slot_shm *slot, uint6
 
 bool shmq_is_row(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
     uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
+    if ((word & SHMQ_FLAG_WAITS) != 0) {
+        return shmq_waiting_is_row(shmq_level_ring(r->queue, shmq_depth_at(r)));
+    }
     return shmq_word_state(word) == SHMQ_MOVING && p < shmq_flow_place(shmq_load_seq(&r->shm->flow));
 }

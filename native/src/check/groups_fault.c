@@ -3,7 +3,7 @@
 #include "shmq/fault_text.h"
 
 const char *shmq_groups_fault(const shmq_queue *q) {
-    for (uint32_t group = 1; group <= SHMQ_GROUPS; group++) {
+    for (uint32_t group = 1, last = shmq_groups_laid(q); group <= last; group++) {
         uint64_t word = shmq_load_seq(&shmq_group_at(q, group)->owner);
         uint64_t refused = shmq_load_seq(&shmq_group_at(q, group)->refused);
         uint32_t owner = shmq_group_owner(word), row = owner & 0xfffu;

@@ -52,7 +52,7 @@ static const char *check_word(shmq_ring *r, const sight *s) {
     if (state > SHMQ_MOVING) {
         return "the slot is in a state that this version does not know";
     }
-    if ((s->word & (SHMQ_FLAG_FLOWED | SHMQ_FLAG_INTENT)) != 0) {
+    if ((s->word & SHMQ_FLAG_INTENT) != 0 || ((s->word & SHMQ_FLAG_WAITS) != 0 && state != SHMQ_MOVING)) {
         return "the slot has a flag that this version does not know";
     }
     if (state == SHMQ_BROKEN) {

@@ -17,7 +17,7 @@ shmq_status shmq_group_book_make(shmq_queue *q) {
     if (q->grouping == SHMQ_GROUPS_NONE) {
         return SHMQ_OK;
     }
-    q->book = calloc(1, sizeof *q->book); /* a megabyte of address space; each owner touches its own part only */
+    q->book = calloc(1, sizeof *q->book);
     if (q->book == NULL) {
         return shmq_fail_errno("no memory for the groups of a queue");
     }
@@ -26,8 +26,16 @@ shmq_status shmq_group_book_make(shmq_queue *q) {
     return SHMQ_OK;
 }
 
+static void forget_tallies(shmq_group_book *book) {
+    for (uint32_t line = 0; line < SHMQ_CONSUMER_ROWS; line++) {
+        free(book->tallies[line]);
+        book->tallies[line] = NULL;
+    }
+}
+
 void shmq_group_book_free(shmq_queue *q) {
     if (q->book != NULL) {
+        forget_tallies(q->book);
         shmq_subscription_end(&q->book->takers);
         pthread_mutex_destroy(&q->book->lock);
         free(q->book);
@@ -38,39 +46,66 @@ void shmq_group_book_free(shmq_queue *q) {
 /* In a forked child. A thread of the parent, which the child does not have, may have held the mutexes. */
 void shmq_group_book_reset(shmq_queue *q) {
     if (q->book != NULL) {
-        memset(q->book->tallies, 0, sizeof q->book->tallies);
+        forget_tallies(q->book);
         shmq_store_relaxed(&q->book->privileged, 0);
         pthread_mutex_init(&q->book->lock, NULL);
         shmq_subscription_begin(&q->book->takers, NULL, NULL);
     }
 }
 
+/* NULL: there is no private memory for the counts of this owner. */
 static uint32_t *count_of(shmq_queue *q, uint32_t owner, uint32_t generation, uint32_t group) {
     uint32_t line = (owner & SHMQ_OWNER_PROCESS) != 0 ? 0 : owner % SHMQ_CONSUMER_ROWS;
-    shmq_tally *tally = &q->book->tallies[line];
-    if (tally->generation != generation) {
-        memset(tally->counts, 0, sizeof tally->counts);
-        tally->generation = generation;
+    shmq_tally **tally = &q->book->tallies[line];
+    if (*tally != NULL && (*tally)->generation != generation) {
+        free(*tally); /* an earlier owner's */
+        *tally = NULL;
     }
-    return &tally->counts[group - 1];
+    if (*tally == NULL) {
+        *tally = calloc(1, sizeof **tally + shmq_group_places(q) * sizeof *(*tally)->counts);
+        if (*tally == NULL) {
+            return NULL;
+        }
+        (*tally)->generation = generation;
+    }
+    return &(*tally)->counts[group - 1];
 }
 
 /* ---- which group ----------------------------------------------------------------------------------------------------- */
 
-uint32_t shmq_group_of_headers(const unsigned char *headers, uint32_t headers_len) {
+/* The place in a cold record; NULL: its ring has none yet. */
+static shmq_group_shm *recorded_at(const shmq_queue *q, uint32_t index) {
+    shmq_cold_shm *cold = shmq_cold_at(&q->first, shmq_slot_at(&q->first, index));
+    _Static_assert(offsetof(shmq_cold_shm, ordinal_bytes) - offsetof(shmq_cold_shm, ordinal) ==
+                       offsetof(shmq_group_shm, refused),
+                   "a place for groups has the words of a cold record that only front rings use");
+    return cold != NULL ? (shmq_group_shm *)(void *)&cold->ordinal : NULL;
+}
+
+shmq_group_shm *shmq_group_at(const shmq_queue *q, uint32_t group) {
+    uint32_t index = (group - 1) % shmq_group_places(q);
+    shmq_group_shm *words = index >= SHMQ_GROUPS ? recorded_at(q, index - SHMQ_GROUPS) : NULL;
+    return words != NULL ? words : &q->page->group_table[index % SHMQ_GROUPS];
+}
+
+uint32_t shmq_groups_laid(const shmq_queue *q) {
+    return recorded_at(q, 0) != NULL ? shmq_group_places(q) : SHMQ_GROUPS;
+}
+
+uint32_t shmq_group_of_headers(const shmq_queue *q, const unsigned char *headers, uint32_t headers_len) {
     uint32_t length;
     const unsigned char *key = shmq_headers_own(headers, headers_len, SHMQ_OWN_GROUP, &length);
     if (key == NULL) {
         return 0;
     }
     uint64_t hash = shmq_name_hash((const char *)key, length) * UINT64_C(0x9e3779b97f4a7c15);
-    return 1 + (uint32_t)(hash >> 32) % SHMQ_GROUPS;
+    return 1 + (uint32_t)(hash >> 32) % shmq_group_places(q);
 }
 
 uint32_t shmq_group_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t props) {
     const shmq_cold_shm *cold = (props & SHMQ_PROP_GROUP) != 0 ? shmq_cold_at(r, slot) : NULL;
     uint64_t group = cold != NULL ? shmq_read_once(&cold->group) : 0;
-    return group <= SHMQ_GROUPS ? (uint32_t)group : 0; /* damaged: delivered as without a group */
+    return group <= shmq_group_places(r->queue) ? (uint32_t)group : 0; /* damaged: delivered as without a group */
 }
 
 /* ---- G1: refused ----------------------------------------------------------------------------------------------------- */
@@ -178,7 +213,7 @@ static void give_back(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t ge
 /* Counts the delivery out of the book. True: it was the owner's last one of the group. The caller holds the mutex. */
 static bool uncount(shmq_queue *q, const shmq_delivery *d) {
     uint32_t *count = count_of(q, d->group_owner, d->group_generation, d->group);
-    return *count != 0 && --*count == 0;
+    return count != NULL && *count != 0 && --*count == 0;
 }
 
 /* After a steal the message may be on its way back through its stealer: then a recheck of the slots says whether the
@@ -207,7 +242,7 @@ void shmq_groups_leave(shmq_queue *q, uint32_t owner) {
     if (q->grouping == SHMQ_GROUPS_NONE || !shmq_owner_generation(q, owner, &generation)) {
         return;
     }
-    for (uint32_t group = 1; group <= SHMQ_GROUPS; group++) {
+    for (uint32_t group = 1, last = shmq_groups_laid(q); group <= last; group++) {
         give_back(q, group, owner, generation);
     }
 }
@@ -236,7 +271,8 @@ enum shmq_group_claim shmq_group_claim(shmq_ring *back, uint32_t group, uint64_t
         return SHMQ_GROUP_BUSY; /* the owner's row is damaged, or was closed meanwhile */
     }
     pthread_mutex_lock(&q->book->lock);
-    bool ours = claim(q, group, d->owner, generation, &fresh);
+    uint32_t *count = count_of(q, d->owner, generation, group); /* before the claim: later it may not fail */
+    bool ours = count != NULL && claim(q, group, d->owner, generation, &fresh);
     uint64_t refused = ours && fresh ? shmq_load_seq(&shmq_group_at(q, group)->refused) : 0;
     if (shmq_is_refused(refused)) {
         behind = !bring_near(back, &place) && is_ahead(refused, back->depth, place) < 0;
@@ -247,7 +283,7 @@ enum shmq_group_claim shmq_group_claim(shmq_ring *back, uint32_t group, uint64_t
     if (behind) {
         give_back(q, group, d->owner, generation); /* G2: before another thread of this owner takes it as its own */
     } else if (ours) {
-        ++*count_of(q, d->owner, generation, group);
+        ++*count;
     }
     pthread_mutex_unlock(&q->book->lock);
     if (!ours || behind) {

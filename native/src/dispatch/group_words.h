@@ -1,4 +1,4 @@
-/* The two words of a group in the queue's table: see shmq/group.h. */
+/* The two words of a group's place: see shmq/group.h. */
 #ifndef SHMQ_GROUP_WORDS_H
 #define SHMQ_GROUP_WORDS_H
 
@@ -10,10 +10,6 @@
 #define SHMQ_GROUP_GENERATION UINT64_C(0x3ffffff)
 #define SHMQ_GROUP_SUSPECT (UINT64_C(1) << 39)
 #define SHMQ_GROUP_VERSION_SHIFT 40u
-
-static inline shmq_group_shm *shmq_group_at(const shmq_queue *q, uint32_t group) {
-    return &q->page->group_table[(group - 1) % SHMQ_GROUPS];
-}
 
 static inline uint32_t shmq_group_owner(uint64_t word) { return (uint32_t)(word & SHMQ_GROUP_OWNER); }
 static inline bool shmq_group_is_suspect(uint64_t word) { return (word & SHMQ_GROUP_SUSPECT) != 0; }

@@ -2,6 +2,7 @@
 #include "shmq/ranks.h"
 
 #include "shmq/privilege.h"
+#include "shmq/row_selector.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/wake_word.h"
@@ -432,7 +433,8 @@ static uint32_t highest_idle(shmq_queue *q, int32_t *priority) {
         for (; idle != 0; idle &= idle - 1) {
             uint32_t row = chunk * 64 + (uint32_t)__builtin_ctzll(idle);
             shmq_consumer_shm *consumer = shmq_row_at(q, row);
-            if (consumer != NULL && (best == 0 || priority_of(consumer) > *priority) && !shmq_has_looked(q, row)) {
+            if (consumer != NULL && (best == 0 || priority_of(consumer) > *priority) && !shmq_has_looked(q, row) &&
+                !shmq_look_for(q, row)) {
                 best = row;
                 *priority = priority_of(consumer);
             }

@@ -52,6 +52,7 @@ typedef struct shmq_selector_name {
 } shmq_selector_name;
 
 struct shmq_selector {
+    uint32_t bytes; /* of the program */
     uint32_t constants;
     uint32_t instructions;
     uint32_t names;

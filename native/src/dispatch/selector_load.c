@@ -167,6 +167,7 @@ shmq_status shmq_selector_load(const void *program, size_t bytes, shmq_selector 
         return no_memory();
     }
     memcpy(s->program, at, bytes);
+    s->bytes = (uint32_t)bytes;
     s->constants = shmq_length_at(s->program + 2);
     s->instructions = shmq_length_at(s->program + 4);
     shmq_status status = load(s, bytes);

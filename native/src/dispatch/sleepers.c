@@ -3,6 +3,7 @@
 #include "shmq/group.h"
 #include "shmq/ranks.h"
 #include "shmq/ring.h"
+#include "shmq/row_selector.h"
 #include "shmq/privilege.h"
 #include "shmq/structure.h"
 #include "shmq/unused.h"
@@ -87,7 +88,7 @@ static bool wake_one(shmq_queue *q, uint32_t chunk, uint64_t of) {
     uint64_t word;
     while ((word = shmq_load_seq(idle) & of) != 0) {
         uint32_t bit = (uint32_t)__builtin_ctzll(word);
-        if (shmq_has_looked(q, chunk * 64 + bit)) {
+        if (shmq_has_looked(q, chunk * 64 + bit) || shmq_look_for(q, chunk * 64 + bit)) {
             of &= ~(UINT64_C(1) << bit);
             continue;
         }
@@ -251,6 +252,8 @@ shmq_status shmq_row_fill(shmq_queue *q, const shmq_row_terms *terms, uint32_t *
     shmq_store_relaxed(&consumer->kind, terms->kind);
     shmq_store_relaxed(&consumer->implicit, terms->implicit);
     shmq_store_relaxed(&consumer->progress, 0);
+    shmq_store_relaxed(&consumer->looked, 0);
+    shmq_row_selector_leave(q, *row, terms->selector);
     shmq_store_relaxed(&consumer->priority, (uint32_t)terms->priority);
     shmq_store_relaxed(&consumer->exclusive, terms->exclusive);
     shmq_store_relaxed(&consumer->privileged, 0);

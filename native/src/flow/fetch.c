@@ -3,10 +3,13 @@
  * where takers that take in order pass it until all rows below have come in, too. The mover marks the row on disk as
  * gone; a pull passes it later. */
 #include "shmq/cold.h"
+#include "shmq/due.h"
 #include "shmq/flow.h"
 #include "shmq/ring_memory.h"
+#include "shmq/sleepers.h"
 #include "shmq/upkeep.h"
 #include "shmq/wait_time.h"
+#include "shmq/waiting.h"
 
 #define AT_ONCE 64u /* rows of one read */
 
@@ -20,63 +23,167 @@ bool shmq_is_fetched(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHM
 
 bool shmq_is_next_of_group(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHMQ_PROP_NEXT) != 0; }
 
+/* Where it is counted how many rows came in by themselves: of all, or of those that waited. */
+typedef struct fetch_words {
+    shmq_a64 *count, *bytes;
+} fetch_words;
+
+static fetch_words words_of(const shmq_ring *front, uint32_t props) {
+    shmq_ring_shm *back = shmq_level_ring(front->queue, shmq_depth_at(front));
+    bool waited = (props & SHMQ_PROP_WAITED) != 0;
+    return waited ? (fetch_words){&back->came, &back->came_bytes}
+                  : (fetch_words){&front->shm->flushed, &front->shm->flushed_bytes};
+}
+
 void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot) {
     const shmq_ordinal its = shmq_front_ordinal(front, slot);
-    if (its.erased > shmq_load_relaxed(&front->shm->flushed)) { /* else the tail was carried back to an older one */
-        shmq_store_seq(&front->shm->flushed, its.erased);
-        shmq_store_seq(&front->shm->flushed_bytes, its.erased_bytes);
+    const fetch_words said = words_of(front, shmq_props(slot));
+    if (its.erased > shmq_load_relaxed(said.count)) { /* else the tail was carried back to an older one */
+        shmq_store_seq(said.bytes, its.erased_bytes);
+        shmq_store_seq(said.count, its.erased);
     }
 }
 
 /* Fetched entries may use a quarter of the front ring. The rows below them need slots, too: without one no taker would
  * get past the fetched ones. */
 #define FETCHED_SHARE 4u
+/* Of these, so few may have waited, since takers that search need slots for others. */
+#define WAITED_SHARE 8u
 
-bool shmq_fetched_have(const shmq_ring *front, uint32_t part) {
-    uint64_t there = 0, most = shmq_slot_count(front) / part;
+static uint32_t count_fetched(const shmq_ring *front) {
+    uint32_t there = 0;
     for (uint64_t i = 0; i < shmq_slots_laid(front) && shmq_load_relaxed(&front->shm->low) != 0; i++) {
         const shmq_slot_shm *slot = shmq_slot_at(front, i);
         uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
         there += shmq_state_is_entry(shmq_word_state(word)) && shmq_is_fetched(slot);
     }
-    return there >= (most != 0 ? most : 1);
+    return there;
 }
 
-/* T22 is the decision. If the mover dies behind it, the next mover does the rest: the slot before the tail says that
- * its row was fetched. */
-static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
-    shmq_ring_shm *front = t->front->shm;
-    uint64_t tail, place = row->place, erased = shmq_load_relaxed(&front->flushed);
-    uint32_t room;
-    SHMQ_TRY(shmq_front_room(t->front, &tail, &room));
-    if (room == 0 || shmq_fetched_have(t->front, FETCHED_SHARE)) {
+/* How many more one part of so many of the front ring's slots has room for. */
+static uint32_t fetched_room(shmq_mover *t, uint32_t part) {
+    uint64_t most = shmq_slot_count(t->front) / part;
+    if (t->fetched == 0) { /* once in a turn: meanwhile takers may have had some */
+        t->fetched = count_fetched(t->front) + 1;
+    }
+    most += most == 0;
+    return most >= t->fetched ? (uint32_t)(most - t->fetched + 1) : 0;
+}
+
+bool shmq_fetched_have(shmq_mover *t, uint32_t part) { return fetched_room(t, part) == 0; }
+
+/* Rows that come in by themselves together. */
+typedef struct fetched {
+    const shmq_row *rows;
+    const shmq_row_life *lives; /* of waiting rows, as their backing listed them */
+    uint32_t count;
+    uint32_t as; /* props */
+} fetched;
+
+/* When an entry of a waiting row is no longer held; 0: it is not. */
+static uint64_t held_until(const shmq_mover *t, const fetched *f, uint32_t i) {
+    const shmq_row_life *life = f->lives != NULL ? &f->lives[i] : NULL;
+    return life != NULL && shmq_life_end(t->q, life->enqueued_ns, life->expires_ns) > shmq_now_ns() ? life->expires_ns
+                                                                                                    : 0;
+}
+
+/* As many as there is memory for, into slots from the tail on. */
+static shmq_status fill(shmq_mover *t, fetched *f, uint64_t tail, shmq_coming *coming) {
+    const fetch_words said = words_of(t->front, f->as);
+    shmq_ordinal with = {.erased = shmq_load_relaxed(said.count), .erased_bytes = shmq_load_relaxed(said.bytes)};
+    shmq_status status = SHMQ_OK;
+    for (uint32_t i = 0; i < f->count; i++) {
+        with.erased++;
+        with.erased_bytes += shmq_row_weight(f->rows[i].length);
+        status = shmq_front_fill(t, &f->rows[i], tail + i, &with, SHMQ_PROP_FETCHED | f->as, &coming[i]);
+        if (status != SHMQ_OK) {
+            f->count = i;
+            break;
+        }
+        uint64_t held = held_until(t, f, i);
+        if (held != 0) {
+            shmq_store_relaxed(&shmq_cold_at(t->front, shmq_slot_at(t->front, tail + i))->not_before_ns, held);
+            shmq_props_change(shmq_slot_at(t->front, tail + i), SHMQ_PROP_NOT_BEFORE, 0);
+            coming[i].held_until_ns = held;
+            shmq_make_due(t->front, held); /* also before it is shown: a death behind that leaves it to nobody else */
+        }
+    }
+    return f->count != 0 ? SHMQ_OK : status;
+}
+
+/* They are entries now: the backing marks them as gone. If it fails this turn ends, and the next one begins with the
+ * marks. */
+static void mark(shmq_mover *t, const fetched *f, uint32_t count) {
+    uint64_t erased = shmq_load_relaxed(words_of(t->front, f->as).count);
+    const shmq_backing *from = f->lives != NULL ? t->waiting : t->backing;
+    bool at_once = f->lives != NULL && from->drop != NULL;
+    shmq_status status = at_once ? from->drop(from->context, f->lives, count) : SHMQ_OK;
+    for (uint32_t i = 0; i < count && status == SHMQ_OK && !at_once; i++) {
+        status = from->erase(from->context, erased + i, f->rows[i].place);
+    }
+    if (status != SHMQ_OK) {
+        shmq_store_seq(&t->q->page->unswept, UINT32_MAX);
+        t->unmarked = true;
+    }
+}
+
+/* T22 is the decision for each. If the mover dies behind one, the next mover does the rest: the slots before the tail
+ * say that their rows were fetched. f->count: how many have come. */
+static shmq_status fetch_rows(shmq_mover *t, fetched *f) {
+    shmq_coming coming[SHMQ_WAITED_AT_ONCE];
+    uint32_t most = fetched_room(t, f->lives != NULL ? WAITED_SHARE : FETCHED_SHARE), shown = 0, wanted = f->count;
+    uint64_t tail;
+    f->count = 0;
+    SHMQ_TRY(shmq_front_room(t->front, &tail, &wanted));
+    wanted = wanted < most ? wanted : most;
+    if (wanted == 0) {
         return SHMQ_EMPTY;
     }
     SHMQ_TRY(shmq_cold_need(t->front));
-    shmq_coming coming;
-    const shmq_ordinal with = {.erased = erased + 1,
-                               .erased_bytes = shmq_load_relaxed(&front->flushed_bytes) + shmq_row_weight(row->length)};
-    SHMQ_TRY(shmq_front_fill(t, row, tail, &with, SHMQ_PROP_FETCHED | t->fetched_as, &coming));
-    shmq_store_seq(&front->low,
-                   tail + 1); /* stored before the entry is shown: from now on takers go by places, not by positions */
-    if (!shmq_front_show(t, tail, &coming)) {
-        return SHMQ_CORRUPT;
+    f->count = wanted;
+    SHMQ_TRY(fill(t, f, tail, coming));
+    /* Stored before an entry is shown: from now on takers go by places, not by positions. */
+    shmq_store_seq(&t->front->shm->low, tail + f->count);
+    while (shown < f->count && shmq_front_show(t, tail + shown, &coming[shown])) {
+        shown++;
     }
-    if (t->backing->erase(t->backing->context, erased, place) != SHMQ_OK) {
-        shmq_store_seq(&t->q->page->unswept, UINT32_MAX); /* this turn ends, and the next one begins with the mark */
-        t->unmarked = true;
+    for (uint32_t i = shown + 1; i < f->count; i++) { /* behind a slot that was changed */
+        if (coming[i].block.offset != 0) {
+            shmq_block_drop(t->q->m, coming[i].block.offset, coming[i].block.generation, 0);
+        }
     }
-    shmq_erased_say(t->front, shmq_slot_at(t->front, tail));
-    return SHMQ_OK;
+    bool all = shown == f->count;
+    f->count = shown;
+    if (shown != 0) {
+        t->fetched += shown;
+        mark(t, f, shown);
+        shmq_erased_say(t->front, shmq_slot_at(t->front, tail + shown - 1));
+    }
+    return all ? SHMQ_OK : SHMQ_CORRUPT;
 }
 
-static shmq_status find_and_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context) {
+static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
+    fetched f = {.rows = row, .count = 1, .as = t->fetched_as};
+    return fetch_rows(t, &f);
+}
+
+/* What is fetched: the first row in [*place, end) that `wants` names; or waiting rows. */
+typedef struct fetching {
+    uint64_t *place, end;
+    shmq_wants_row *wants;
+    void *context;
+    const shmq_row_life *waiting;
+    uint32_t count, *passed;
+} fetching;
+
+static shmq_status find_and_fetch(shmq_mover *t, const fetching *f) {
+    uint64_t *place = f->place;
     const shmq_ring_shm *ring = t->back->shm;
     shmq_row rows[AT_ONCE];
     shmq_delivery d;
     uint64_t low = shmq_load_relaxed((shmq_a64 *)(uintptr_t)&ring->low), until = shmq_now_ns() + SHMQ_SEARCH_NS;
     uint64_t below = shmq_flow_place(shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->flow));
-    below = end < below ? end : below;
+    below = f->end < below ? f->end : below;
     *place = *place > low ? *place : low;
     for (bool first = true; *place < below && (first || shmq_now_ns() < until); first = false) {
         uint32_t count = AT_ONCE;
@@ -88,7 +195,7 @@ static shmq_status find_and_fetch(shmq_mover *t, uint64_t *place, uint64_t end, 
             bool there = rows[i].bytes != NULL && shmq_row_parse(&rows[i], &d); /* the taker of a changed row is told */
             *place = rows[i].place;
             d.depth = t->back->depth;
-            shmq_row_use use = there ? wants(context, &d) : SHMQ_ROW_PASSED;
+            shmq_row_use use = there ? f->wants(f->context, &d) : SHMQ_ROW_PASSED;
             if (use != SHMQ_ROW_PASSED) {
                 return use == SHMQ_ROW_WANTED ? fetch_row(t, &rows[i]) : SHMQ_INTERRUPTED;
             }
@@ -98,20 +205,99 @@ static shmq_status find_and_fetch(shmq_mover *t, uint64_t *place, uint64_t end, 
     return SHMQ_NOT_FOUND;
 }
 
-shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context) {
+/* It is counted out of the queue. */
+static shmq_status lose_waiting(shmq_mover *t, const shmq_row_life *row) {
+    shmq_ring_shm *back = t->back->shm;
+    uint64_t weight = shmq_row_weight(row->length);
+    SHMQ_TRY(t->waiting->erase(t->waiting->context, shmq_load_relaxed(&back->came), row->place));
+    shmq_store_seq(&back->came_bytes, shmq_load_relaxed(&back->came_bytes) + weight);
+    shmq_store_seq(&back->came, shmq_load_relaxed(&back->came) + 1);
+    shmq_rows_gone(t->q, 1, weight);
+    (void)shmq_damage(t->q->m, "a delayed message on disk was changed, and is lost; its key", row->place);
+    return SHMQ_OK;
+}
+
+static shmq_status pick(shmq_mover *t, const shmq_row_life *lives, shmq_row *rows, uint32_t count) {
+    const shmq_backing *from = t->waiting;
+    if (from->pick != NULL) {
+        return from->pick(from->context, lives, rows, count);
+    }
+    for (uint32_t i = 0, one = 1; i < count; i++, one = 1) {
+        SHMQ_TRY(from->read(from->context, shmq_load_relaxed(&t->back->shm->came), lives[i].place, lives[i].place + 1,
+                            0, &rows[i], &one));
+        rows[i].bytes = one != 0 ? rows[i].bytes : NULL;
+    }
+    return SHMQ_OK;
+}
+
+/* Takers that have passed their places turn back, as after a release. */
+static shmq_status fetch_waiting(shmq_mover *t, const shmq_row_life *lives, uint32_t count, uint32_t *passed) {
+    shmq_row rows[SHMQ_WAITED_AT_ONCE];
+    shmq_row_life there[SHMQ_WAITED_AT_ONCE];
+    uint32_t of[SHMQ_WAITED_AT_ONCE]; /* which of `lives` */
+    fetched f = {.rows = rows, .lives = there, .as = SHMQ_PROP_WAITED};
+    uint64_t tail = shmq_front_tail(t->front);
+    SHMQ_TRY(shmq_waiting_store(t)); /* a look for memory, at other levels, may have left it */
+    shmq_status status = pick(t, lives, rows, count);
+    *passed = status == SHMQ_NOT_FOUND ? count : 0;
+    SHMQ_TRY(status);
+    for (uint32_t i = 0; i < count; i++) {
+        shmq_delivery d;
+        if (rows[i].bytes == NULL) {
+            continue;
+        }
+        if (!shmq_row_parse(&rows[i], &d)) {
+            SHMQ_TRY(lose_waiting(t, &lives[i]));
+            continue;
+        }
+        of[f.count] = i;
+        there[f.count] = lives[i];
+        rows[f.count++] = rows[i];
+    }
+    uint32_t all = f.count;
+    if (all == 0) {
+        *passed = count;
+        return SHMQ_NOT_FOUND;
+    }
+    status = fetch_rows(t, &f);
+    *passed = f.count == all ? count : of[f.count];
+    if (f.count != 0) {
+        shmq_rewind(t->front, tail);
+    }
+    for (uint32_t i = 0; i < f.count; i++) {
+        shmq_notify(t->q);
+    }
+    return status;
+}
+
+static shmq_status fetch_once(shmq_mover *t, const fetching *f) {
+    return f->waiting != NULL ? fetch_waiting(t, f->waiting, f->count, f->passed) : find_and_fetch(t, f);
+}
+
+static shmq_status fetch(shmq_mover *t, const fetching *f) {
     if (shmq_bytes_free(t->q) < shmq_flow_share(t->q->m)) {
         (void)shmq_make_way(t);
     }
-    shmq_status status = find_and_fetch(t, place, end, wants, context);
+    shmq_status status = fetch_once(t, f);
     if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
         (shmq_make_way(t) == SHMQ_OK || shmq_upkeep.relieve(t->q->m, t->q, true) == SHMQ_OK)) {
-        status = find_and_fetch(t, place, end, wants, context);
+        status = fetch_once(t, f);
     }
     if (SHMQ_UNLIKELY(shmq_is_short(status) || status == SHMQ_IN_USE)) { /* memory and disk are full, or locked */
         t->has_kept = true;
-        status = find_and_fetch(t, place, end, wants, context);
+        status = fetch_once(t, f);
     }
     return shmq_is_short(status) ? SHMQ_EMPTY : status;
+}
+
+shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context) {
+    const fetching f = {.place = place, .end = end, .wants = wants, .context = context};
+    return fetch(t, &f);
+}
+
+shmq_status shmq_waiting_fetch(shmq_mover *t, const shmq_row_life *lives, uint32_t count, uint32_t *passed) {
+    const fetching f = {.waiting = lives, .count = count, .passed = passed};
+    return fetch(t, &f);
 }
 
 static shmq_row_use any(void *context, const shmq_delivery *row) {

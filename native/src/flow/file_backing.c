@@ -2,14 +2,14 @@
  *
  *   DIR/<queue's index>.<incarnation>/<first place, 16 hexadecimal digits>
  *
- * A level below the first has a directory of its own: DIR/<queue's index>.<incarnation>.<depth>/.
+ * A level below the first has a directory of its own: DIR/<queue's index>.<incarnation>.<depth>/. So have the waiting
+ * rows of each level (waiting.h), by the depth of its front ring.
  *
  * The mover writes a file (row_file.h) under another name and renames it, which is the commit. Files do not overlap:
  * before a flush the mover deletes what lies at or above its first place. No file outlives the segment, so none is
  * synchronised. */
 #include "flow/file_backing.h"
-#include "flow/known_files.h"
-#include "flow/row_file.h"
+#include "flow/file_level.h"
 #include "flow/rows_base.h"
 #include "flow/rows_directory.h"
 
@@ -21,80 +21,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
-/* One level of a queue in one process. The caller holds the mover's lock. */
-typedef struct file_backing {
-    shmq_backing calls;
-    shmq_member *m;
-    char path[PATH_MAX]; /* see rows_base.h */
-    char place[128]; /* segment, queue and level: encrypted rows are bound to it */
-    shmq_row_file loaded; /* the file that was read last */
-    uint64_t erased;      /* the level's number of erased rows at that time */
-    shmq_known_files files;
-    struct stat broker; /* the broker's directory: its group and mode are those of all files */
-    bool swept; /* directories of earlier queues of this index are deleted */
-} file_backing;
-
-static shmq_status no_room(const file_backing *b) {
-    struct statvfs disk;
-    char text[PATH_MAX];
-    shmq_rows_base_text(b->m, b->path, text);
-    if (!shmq_rows_base_system(b->m, b->path, &disk)) {
-        memset(&disk, 0, sizeof disk);
-    }
-    return shmq_fail(SHMQ_NO_SPACE,
-                     "no room on the disk for messages that do not fit into memory: %s\n"
-                     "%llu of %llu bytes are free there, %llu files\n"
-                     "free space there, or let consumers take messages",
-                     text, (unsigned long long)disk.f_bavail * disk.f_frsize,
-                     (unsigned long long)disk.f_blocks * disk.f_frsize, (unsigned long long)disk.f_favail);
-}
-
-static shmq_status failed(const file_backing *b, const char *what) {
-    if (errno == ENOSPC || errno == EDQUOT) {
-        return no_room(b);
-    }
-    char text[PATH_MAX];
-    shmq_rows_base_text(b->m, b->path, text);
-    shmq_status status = shmq_fail_errno("cannot %s %s", what, text);
-    shmq_advise("remove the cause: the queue works again then; purge() drops the messages that lie there");
-    return status;
-}
-
-/* The broker has a key that this process does not have. */
-static shmq_status no_key(const file_backing *b) {
-    char text[PATH_MAX];
-    shmq_rows_base_text(b->m, b->path, text);
-    return shmq_fail(SHMQ_DENIED,
-                     "messages on disk are encrypted, and this process does not have their key\n%s\n"
-                     "open the broker with the encryption_key with which it was made; nothing is lost",
-                     text);
-}
-
-/* Of an anonymous broker. */
-static shmq_status not_private(const file_backing *b) {
-    char text[PATH_MAX];
-    shmq_rows_base_text(b->m, b->path, text);
-    char *end = strrchr(text, '/'); /* the queue's directory lies in the segment's, that in the user's */
-    *end = '\0';
-    *strrchr(text, '/') = '\0';
-    return shmq_fail(SHMQ_DENIED,
-                     "%s is not a directory of this user alone\n\nremove it, or set TMPDIR to another place", text);
-}
-
-static shmq_row_cipher cipher_of(const file_backing *b) {
-    return (shmq_row_cipher){.wanted = b->m->encrypts, .cipher = b->m->cipher, .place = b->place};
-}
-
 /* SHMQ_NOT_FOUND: there is no directory, so there are no rows. */
-static shmq_status open_directory(const file_backing *b, DIR **directory) {
+static shmq_status open_directory(const shmq_file_level *b, DIR **directory) {
     *directory = shmq_rows_directory_open(shmq_rows_base(b->m), b->path);
     if (*directory != NULL) {
         return SHMQ_OK;
     }
-    return errno == ENOENT ? SHMQ_NOT_FOUND : failed(b, "read the directory");
+    return errno == ENOENT ? SHMQ_NOT_FOUND : shmq_file_failed(b, "read the directory");
 }
 
 /* Somebody may have put an empty directory in the place of the file: it is removed as well. */
@@ -104,7 +39,7 @@ static bool remove_at(int directory, const char *name) {
 }
 
 /* Deletes each file whose first place is at or above `from`, and each whose places are all below `low`. */
-static shmq_status delete_files(const file_backing *b, uint64_t low, uint64_t from) {
+static shmq_status delete_files(const shmq_file_level *b, uint64_t low, uint64_t from) {
     DIR *directory;
     shmq_status status = open_directory(b, &directory);
     if (status != SHMQ_OK) {
@@ -120,7 +55,7 @@ static shmq_status delete_files(const file_backing *b, uint64_t low, uint64_t fr
     for (struct dirent *e; status == SHMQ_OK && (e = readdir(directory)) != NULL;) {
         if (shmq_rows_file_place(e->d_name, &place) && (place >= from || place < newest_below) &&
             !remove_at(dirfd(directory), e->d_name)) {
-            status = failed(b, "delete a file of");
+            status = shmq_file_failed(b, "delete a file of");
         }
     }
     closedir(directory);
@@ -129,16 +64,16 @@ static shmq_status delete_files(const file_backing *b, uint64_t low, uint64_t fr
 
 static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows,
                               uint32_t count) {
-    file_backing *b = context;
-    const shmq_row_cipher by = cipher_of(b);
+    shmq_file_level *b = context;
+    const shmq_row_cipher by = shmq_file_level_cipher(b);
     if (by.wanted && by.cipher == NULL) {
-        return no_key(b);
+        return shmq_file_no_key(b);
     }
     int base = shmq_rows_base(b->m);
     bool made = b->m->anonymous ? shmq_rows_directory_make_private(base, b->path, &b->broker, !b->swept)
                                 : shmq_rows_directory_make(base, b->path, &b->broker, !b->swept);
     if (!made) {
-        return errno == EEXIST ? not_private(b) : failed(b, "make the directory");
+        return errno == EEXIST ? shmq_file_not_private(b) : shmq_file_failed(b, "make the directory");
     }
     b->swept = true;
     if (SHMQ_UNLIKELY(sweeps)) {
@@ -153,7 +88,7 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     int fd = directory < 0 ? -1 : shmq_rows_file_begin(directory, &b->broker);
     bool done = fd >= 0 && shmq_row_file_write(fd, rows, count, &by) &&
                 renameat(directory, SHMQ_ROWS_UNFINISHED, directory, name) == 0;
-    shmq_status status = done ? SHMQ_OK : failed(b, "write to");
+    shmq_status status = done ? SHMQ_OK : shmq_file_failed(b, "write to");
     if (!done && fd >= 0) {
         (void)unlinkat(directory, SHMQ_ROWS_UNFINISHED, 0);
     }
@@ -167,7 +102,7 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
 }
 
 /* Lists all files by their first places, in order. */
-static shmq_status list_files(file_backing *b) {
+static shmq_status list_files(shmq_file_level *b) {
     DIR *directory;
     b->files.count = 0;
     shmq_status status = open_directory(b, &directory);
@@ -189,14 +124,14 @@ static shmq_status list_files(file_backing *b) {
     return SHMQ_OK;
 }
 
-static bool delete_file(const file_backing *b, uint64_t first) {
+static bool delete_file(const shmq_file_level *b, uint64_t first) {
     char path[PATH_MAX + 20];
     snprintf(path, sizeof path, "%s/%016llx", b->path, (unsigned long long)first);
     return remove_at(shmq_rows_base(b->m), path);
 }
 
 /* Deletes files that hold places below `low` only: the next file begins at or below `low`. */
-static bool forget_before(file_backing *b, uint64_t low) {
+static bool forget_before(shmq_file_level *b, uint64_t low) {
     bool done = true;
     while (b->files.count > 1 && b->files.firsts[1] <= low) {
         done &= delete_file(b, shmq_known_drop_first(&b->files));
@@ -206,7 +141,7 @@ static bool forget_before(file_backing *b, uint64_t low) {
 
 /* SHMQ_EMPTY: no file begins below `below`. Other processes write files, too: the directory is read again unless a
  * known file answers. */
-static shmq_status find_file(file_backing *b, uint64_t from, uint64_t below, bool above, uint64_t *first) {
+static shmq_status find_file(shmq_file_level *b, uint64_t from, uint64_t below, bool above, uint64_t *first) {
     if (b->files.count > 1 && shmq_known_choose(&b->files, from, below, above, first) &&
         *first != b->files.firsts[b->files.count - 1]) {
         return SHMQ_OK;
@@ -216,26 +151,20 @@ static shmq_status find_file(file_backing *b, uint64_t from, uint64_t below, boo
 }
 
 /* From here on no file is loaded. */
-static void forget(file_backing *b) {
+static void forget(shmq_file_level *b) {
     b->loaded.first = 1;
     b->loaded.last = 0;
 }
 
-static int open_file(const file_backing *b, uint64_t first, int how) {
-    char path[PATH_MAX + 20];
-    snprintf(path, sizeof path, "%s/%016llx", b->path, (unsigned long long)first);
-    return openat(shmq_rows_base(b->m), path, how | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-}
-
 /* SHMQ_CORRUPT: the file makes no sense. SHMQ_NOT_FOUND: it was deleted. SHMQ_DENIED: it needs another key. */
-static shmq_status load(file_backing *b, uint64_t first) {
+static shmq_status load(shmq_file_level *b, uint64_t first) {
     struct stat file;
     forget(b);
-    int fd = open_file(b, first, O_RDONLY);
+    int fd = shmq_file_open(b, first, O_RDONLY);
     if (fd < 0 || fstat(fd, &file) != 0) {
         shmq_status status = errno == ENOENT                    ? SHMQ_NOT_FOUND
                              : errno == ELOOP || errno == ENXIO ? SHMQ_CORRUPT /* a symbolic link, a socket */
-                                                                : failed(b, "read a file of");
+                                                                : shmq_file_failed(b, "read a file of");
         if (fd >= 0) {
             close(fd);
         }
@@ -245,23 +174,23 @@ static shmq_status load(file_backing *b, uint64_t first) {
         close(fd);
         return SHMQ_CORRUPT;
     }
-    const shmq_row_cipher by = cipher_of(b);
+    const shmq_row_cipher by = shmq_file_level_cipher(b);
     shmq_status status = shmq_row_file_read(&b->loaded, fd, (uint64_t)file.st_size, &by);
-    status = status == SHMQ_OS ? failed(b, "read a file of") : status;
+    status = status == SHMQ_OS ? shmq_file_failed(b, "read a file of") : status;
     close(fd);
     status = status == SHMQ_OK ? shmq_row_file_open(&b->loaded, &by) : status;
     if (status != SHMQ_OK) {
         forget(b);
     }
-    return status == SHMQ_DENIED ? no_key(b) : status;
+    return status == SHMQ_DENIED ? shmq_file_no_key(b) : status;
 }
 
 /* Another process may have marked rows of the loaded file since this one read it. */
-static void look_at_marks(file_backing *b, uint64_t erased) {
+static void look_at_marks(shmq_file_level *b, uint64_t erased) {
     if (SHMQ_LIKELY(b->erased == erased) || b->loaded.first > b->loaded.last) {
         return;
     }
-    int fd = open_file(b, b->loaded.first, O_RDONLY);
+    int fd = shmq_file_open(b, b->loaded.first, O_RDONLY);
     if (fd < 0 || !shmq_row_file_look_again(&b->loaded, fd)) {
         forget(b); /* the next read loads the file anew */
     }
@@ -272,7 +201,7 @@ static void look_at_marks(file_backing *b, uint64_t erased) {
 
 static shmq_status read_rows(void *context, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes,
                              shmq_row *rows, uint32_t *count) {
-    file_backing *b = context;
+    shmq_file_level *b = context;
     uint32_t most = *count;
     bool above = false;
     look_at_marks(b, erased);
@@ -313,16 +242,19 @@ static shmq_status read_rows(void *context, uint64_t erased, uint64_t from, uint
 }
 
 /* Answers as `load` does. */
-static shmq_status lives_in(const file_backing *b, uint64_t first, uint64_t from, uint64_t below, shmq_row_life *lives,
-                            uint32_t *count, uint64_t *last) {
-    const shmq_row_cipher by = cipher_of(b);
-    int fd = open_file(b, first, O_RDONLY);
+static shmq_status lives_in(const shmq_file_level *b, uint64_t first, uint64_t from, uint64_t below,
+                            shmq_row_life *lives, uint32_t *count, uint64_t *last) {
+    const shmq_row_cipher by = shmq_file_level_cipher(b);
+    int fd = shmq_file_open(b, first, O_RDONLY);
     shmq_status status = fd >= 0           ? shmq_row_file_lives(fd, &by, from, below, lives, count, last)
                          : errno == ENOENT ? SHMQ_NOT_FOUND
                                            : SHMQ_OS;
     bool senseless = status == SHMQ_OS && (errno == ELOOP || errno == ENXIO || errno == EISDIR || errno == ESPIPE);
     if (status == SHMQ_OS && !senseless) {
-        (void)failed(b, "read a file of");
+        (void)shmq_file_failed(b, "read a file of");
+    }
+    for (uint32_t i = 0; i < *count && status == SHMQ_OK; i++) {
+        lives[i].first = first;
     }
     if (fd >= 0) {
         close(fd);
@@ -331,7 +263,7 @@ static shmq_status lives_in(const file_backing *b, uint64_t first, uint64_t from
 }
 
 static shmq_status list_lives(void *context, uint64_t from, uint64_t below, shmq_row_life *lives, uint32_t *count) {
-    file_backing *b = context;
+    shmq_file_level *b = context;
     const uint32_t most = *count;
     bool above = false;
     while (from < below) {
@@ -360,16 +292,22 @@ static shmq_status list_lives(void *context, uint64_t from, uint64_t below, shmq
 
 /* SHMQ_OK: the row of this place is marked, or there is none. */
 static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
-    file_backing *b = context;
-    shmq_row row;
-    uint32_t count = 1;
-    SHMQ_TRY(read_rows(b, erased, place, place + 1, 0, &row, &count));
-    if (count == 0 || row.bytes == NULL) {
-        return SHMQ_OK;
+    shmq_file_level *b = context;
+    bool known = b->loaded.first <= place && place <= b->loaded.last;
+    int fd = known ? shmq_file_open(b, b->loaded.first, O_WRONLY) : -1;
+    if (fd < 0) { /* its file is not loaded, or was deleted */
+        shmq_row row;
+        uint32_t count = 1;
+        forget(b);
+        SHMQ_TRY(read_rows(b, erased, place, place + 1, 0, &row, &count));
+        if (count == 0 || row.bytes == NULL) {
+            return SHMQ_OK;
+        }
+        fd = shmq_file_open(b, b->loaded.first, O_WRONLY);
     }
-    int fd = open_file(b, b->loaded.first, O_WRONLY);
     bool done = fd >= 0 && shmq_row_file_mark(&b->loaded, fd, place);
-    shmq_status status = done ? SHMQ_OK : failed(b, "write to a file of");
+    shmq_status status = done ? SHMQ_OK : shmq_file_failed(b, "write to a file of");
+    b->erased = done && b->erased == erased ? erased + 1 : b->erased; /* this one is known */
     if (fd >= 0) {
         close(fd);
     }
@@ -378,7 +316,7 @@ static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
 
 /* The file that was read last has no row any more, or some files before it have none. */
 static shmq_status settle_rows(void *context, uint64_t low, shmq_ordinal *left) {
-    file_backing *b = context;
+    shmq_file_level *b = context;
     static _Thread_local shmq_row_life lives[SHMQ_TURN_ENTRIES];
     uint32_t count = SHMQ_TURN_ENTRIES;
     uint64_t first, last;
@@ -396,7 +334,7 @@ static shmq_status settle_rows(void *context, uint64_t low, shmq_ordinal *left) 
         forget(b);
     }
     if (!done) {
-        return failed(b, "delete a file of");
+        return shmq_file_failed(b, "delete a file of");
     }
     if (!shmq_known_choose(&b->files, low, low, false, &first)) {
         return SHMQ_OK;
@@ -409,8 +347,18 @@ static shmq_status settle_rows(void *context, uint64_t low, shmq_ordinal *left) 
     return SHMQ_OK;
 }
 
+/* The file of that name. */
+static shmq_status discard_rows(void *context, uint64_t first) {
+    shmq_file_level *b = context;
+    if (b->loaded.first == first) {
+        forget(b);
+    }
+    b->files.count = 0;
+    return delete_file(b, first) ? SHMQ_OK : shmq_file_failed(b, "delete a file of");
+}
+
 static shmq_status clear_rows(void *context) {
-    file_backing *b = context;
+    shmq_file_level *b = context;
     forget(b);
     b->files.count = 0;
     return delete_files(b, 0, 0);
@@ -425,15 +373,15 @@ static bool path_of(const shmq_queue *q, uint32_t depth, char path[PATH_MAX]) {
 }
 
 shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing) {
-    file_backing *all = q->backing;
+    shmq_file_level *all = q->backing;
     if (all == NULL) {
-        all = calloc(q->levels, sizeof *all);
+        all = calloc(q->rings, sizeof *all);
         if (all == NULL) {
             return shmq_fail_errno("no memory to write messages of a queue to disk");
         }
         q->backing = all;
     }
-    file_backing *b = &all[depth];
+    shmq_file_level *b = &all[depth];
     if (b->m == NULL) {
         if (!path_of(q, depth, b->path)) {
             return shmq_fail(SHMQ_OS, "the path of the directory for messages on disk is too long: %s", q->m->spill);
@@ -445,8 +393,11 @@ shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backi
                                   .write = write_rows,
                                   .read = read_rows,
                                   .list = list_lives,
+                                  .pick = shmq_file_pick,
+                                  .drop = shmq_file_drop,
                                   .erase = erase_row,
                                   .settle = settle_rows,
+                                  .discard = discard_rows,
                                   .clear = clear_rows};
     }
     *backing = &b->calls;
@@ -454,42 +405,28 @@ shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backi
 }
 
 void shmq_file_backing_free(shmq_queue *q) {
-    file_backing *all = q->backing;
-    for (uint32_t depth = 0; all != NULL && depth < q->levels; depth++) {
+    shmq_file_level *all = q->backing;
+    for (uint32_t depth = 0; all != NULL && depth < q->rings; depth++) {
         free(all[depth].loaded.bytes);
+        free(all[depth].picked.bytes);
         free(all[depth].files.firsts);
     }
     free(all);
     q->backing = NULL;
 }
 
-static uint64_t bytes_in(int base, const char *path) {
-    uint64_t bytes = 0, place;
-    struct stat file;
-    DIR *directory = shmq_rows_directory_open(base, path);
-    for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
-        if (shmq_rows_file_place(e->d_name, &place) && fstatat(dirfd(directory), e->d_name, &file, 0) == 0) {
-            bytes += (uint64_t)file.st_size;
-        }
-    }
-    if (directory != NULL) {
-        closedir(directory);
-    }
-    return bytes;
-}
-
 uint64_t shmq_file_backing_bytes(const shmq_queue *q) {
     char path[PATH_MAX];
     uint64_t bytes = 0;
-    for (uint32_t depth = 0; depth < q->levels && path_of(q, depth, path); depth++) {
-        bytes += bytes_in(shmq_rows_base(q->m), path);
+    for (uint32_t depth = 0; depth < q->rings && path_of(q, depth, path); depth++) {
+        bytes += shmq_rows_directory_bytes(shmq_rows_base(q->m), path);
     }
     return bytes;
 }
 
 void shmq_file_backing_remove(shmq_queue *q) {
     char path[PATH_MAX];
-    for (uint32_t depth = 0; depth < q->levels && q->m->backing_of == shmq_file_backing_of; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && q->m->backing_of == shmq_file_backing_of; depth++) {
         if (path_of(q, depth, path)) {
             shmq_rows_directory_delete(shmq_rows_base(q->m), path);
         }

@@ -2,21 +2,24 @@
 #include "shmq/alert.h"
 #include "shmq/flow.h"
 #include "shmq/level.h"
+#include "shmq/waiting.h"
 
 #define TOLD UINT64_C(1) /* set: an alert has said that the queue flows, none yet that it has recovered */
 #define MARK 10 /* an alert is due when a tenth of the budget is left */
 
-/* Rows of all levels since the queue was made. A queue that cannot flow has none, whatever its words say. */
+/* Rows of all levels since the queue was made, those of delayed messages, too. A queue that cannot flow has none, whatever its
+ * words say. */
 static uint64_t flushed_by(const shmq_queue *q) {
     uint64_t flushed = 0;
     for (uint32_t depth = 0; depth < q->levels; depth++) {
-        flushed += shmq_load_seq(&shmq_level_ring(q, depth)->flushed);
+        shmq_ring_shm *ring = shmq_level_ring(q, depth);
+        flushed += shmq_load_seq(&ring->flushed) + shmq_load_seq(&ring->waiting);
     }
     return flushed;
 }
 
 static enum shmq_flow_alert state_of(const shmq_queue *q, uint64_t seen, uint64_t flushed) {
-    bool flows = shmq_flow_rows(q) != 0;
+    bool flows = shmq_flow_rows(q) != 0 || shmq_waiting_rows(q).count != 0;
     if ((seen & TOLD) != 0) {
         return flows ? SHMQ_FLOW_SILENT : SHMQ_FLOW_RECOVERED;
     }

@@ -1,18 +1,19 @@
-/* The mover writes entries of the back ring to disk: it commits their rows, then one word decides, then it frees their
- * slots. */
+/* The mover takes the oldest entries out of the back ring. It writes them to disk: it commits their rows, then one word
+ * decides, then it frees their slots. Or it hands them over to the front ring, where there are no rows. */
 #include "shmq/alert.h"
 #include "shmq/cold.h"
 #include "shmq/flow.h"
 #include "shmq/ring_time.h"
+#include "shmq/ring_walk.h"
 
 typedef struct batch {
     shmq_row rows[SHMQ_TURN_ENTRIES];
     uint64_t at[SHMQ_TURN_ENTRIES]; /* where their bytes begin in the buffer */
-    uint32_t count;
-    shmq_ordinal last;  /* of the last row */
+    uint32_t count, most;
+    shmq_ordinal last; /* of the last row */
     uint64_t from, end; /* the places that the flush looked at */
-    uint64_t life_end;  /* when the first of their lives ends */
-    uint64_t tried;     /* behind the last one that has failed */
+    uint64_t life_end; /* when the first of their lives ends */
+    uint64_t tried; /* behind the last one that has failed */
 } batch;
 
 /* What a flush does with the slot of a place. */
@@ -54,7 +55,7 @@ static uint64_t size_of(const shmq_mover *t, uint32_t rows) { return t->used + r
 /* T19 of each entry that can go, and its row into the buffer, for as many as the disk has room for. */
 static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
     uint64_t most = room < SHMQ_TURN_BYTES ? room : SHMQ_TURN_BYTES;
-    for (b->end = b->from; b->end < b->from + SHMQ_TURN_ENTRIES && t->used < most;) {
+    for (b->end = b->from; b->end < b->from + SHMQ_TURN_ENTRIES && t->used < most && b->count < b->most;) {
         shmq_slot_shm *slot = shmq_slot_at(t->back, b->end);
         uint64_t word = shmq_load_seq(&slot->word); /* SYNC ring.publish */
         enum step step = step_at(t, slot, word, b->end);
@@ -70,7 +71,8 @@ static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
                 continue;
             }
             b->at[b->count] = t->used;
-            shmq_status status = shmq_row_write(t, slot, word, b->end, &b->last, &b->rows[b->count]);
+            b->rows[b->count].place = b->end;
+            shmq_status status = shmq_row_write(t, t->back, slot, word, b->end, &b->last, &b->rows[b->count]);
             if (status == SHMQ_CORRUPT) {
                 leave(t, slot, b->end);
             } else if (status != SHMQ_OK) {
@@ -96,32 +98,31 @@ static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
 
 /* Like shmq_slot_free, but without a wake: the mover wakes once for all. The queue has one entry less in memory, and as
  * many as before. */
-static bool free_slot(shmq_ring *back, shmq_slot_shm *slot, uint64_t word) {
-    shmq_queue *q = back->queue;
+static bool free_slot(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
+    shmq_queue *q = r->queue;
     uint64_t bytes = shmq_slot_bytes(slot, word);
     bool freed = shmq_cas_seq(&slot->word, word, shmq_word_freed(word)); /* T20 */
     if (freed) {
+        shmq_changed(r, slot);
         shmq_room_give(q, shmq_load_relaxed(&q->page->limited) & SHMQ_LIMITED_RESIDENT, 0, bytes);
     }
     return freed;
 }
 
-void shmq_moved_free(shmq_ring *back, uint64_t place) {
-    shmq_slot_shm *slot = shmq_slot_at(back, place);
+void shmq_moved_free(shmq_ring *r, uint64_t position) {
+    shmq_slot_shm *slot = shmq_slot_at(r, position);
     for (;;) {
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
         if (shmq_word_state(word) != SHMQ_MOVING ||
-            shmq_load_acquire(&slot->position) != place) { /* SYNC ring.publish */
+            shmq_load_acquire(&slot->position) != position) { /* SYNC ring.publish */
             return;
         }
         uint64_t body = shmq_read_once(&slot->body);
         if (body != 0) {
-            shmq_block_keep(back->queue->m, shmq_body_offset(body), shmq_read_once(&slot->body_gen),
-                            shmq_body_bit(body));
-            shmq_block_drop(back->queue->m, shmq_body_offset(body), shmq_read_once(&slot->body_gen),
-                            shmq_body_bit(body));
+            shmq_block_keep(r->queue->m, shmq_body_offset(body), shmq_read_once(&slot->body_gen), shmq_body_bit(body));
+            shmq_block_drop(r->queue->m, shmq_body_offset(body), shmq_read_once(&slot->body_gen), shmq_body_bit(body));
         }
-        if (free_slot(back, slot, word)) {
+        if (free_slot(r, slot, word)) {
             return;
         }
     }
@@ -134,11 +135,18 @@ void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, ui
     shmq_store_seq(&ring->flushing_at, place);
 }
 
+static bool is_seen(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    (void)r;
+    (void)slot;
+    return shmq_state_is_seen(shmq_word_state(word));
+}
+
 /* The flow's place, made safe against damage. More than a ring below the tail there are only carried entries, and more
  * than a ring above it there is nothing; a damaged flow word may still point there. */
 static shmq_status first_to_look_at(shmq_ring *back, uint64_t *from) {
     uint64_t place = shmq_flow_place(shmq_load_seq(&back->shm->flow)), tail = shmq_load_seq(&back->shm->tail);
-    uint64_t slots = shmq_slot_count(back), carried;
+    uint64_t slots = shmq_slot_count(back);
+    shmq_met old;
     *from = place;
     if (SHMQ_UNLIKELY(tail >> SHMQ_PLACE_BITS !=
                       0)) { /* a flow word cannot hold such a place: no flush would ever end */
@@ -148,7 +156,7 @@ static shmq_status first_to_look_at(shmq_ring *back, uint64_t *from) {
         return shmq_damage(back->queue->m, "the place up to which messages are on disk is beyond the tail", place);
     }
     if (SHMQ_UNLIKELY(place + 2 * slots < tail)) {
-        *from = shmq_next_carried(back, place, tail - slots, &carried) ? carried : tail - slots;
+        *from = shmq_first_old(back, place, tail - slots, is_seen, &old) ? old.position : tail - slots;
     }
     return SHMQ_OK;
 }
@@ -178,21 +186,85 @@ static shmq_status refused(shmq_mover *t, shmq_status status) {
     return status;
 }
 
-shmq_status shmq_flush(shmq_mover *t) {
-    static _Thread_local batch b;
+static _Thread_local batch b;
+
+static void begin(shmq_mover *t, uint32_t most) {
     shmq_ring_shm *ring = t->back->shm;
     b.count = 0;
+    b.most = most;
     b.life_end = SHMQ_NEVER;
     b.tried = shmq_load_relaxed(&ring->tried);
+    b.last =
+        (shmq_ordinal){.count = shmq_load_relaxed(&ring->flushed), .bytes = shmq_load_relaxed(&ring->flushed_bytes)};
+    t->used = 0;
+}
+
+static void set_bytes(const shmq_mover *t) {
+    for (uint32_t i = 0; i < b.count; i++) {
+        b.rows[i].bytes = t->buffer + b.at[i];
+    }
+}
+
+/* What is handed over is no row: a mover that finds its slot after a death counts as many rows as there were. */
+static shmq_status fill(shmq_mover *t, uint32_t i, uint64_t position, const shmq_ordinal *last, shmq_coming *coming) {
+    shmq_cold_shm *cold = shmq_cold_at(t->front, shmq_slot_at(t->front, position));
+    SHMQ_TRY(shmq_front_fill(t, &b.rows[i], position, last, 0, coming));
+    shmq_store_relaxed(&cold->ordinal, last->count);
+    shmq_store_relaxed(&cold->ordinal_bytes, last->bytes);
+    return SHMQ_OK;
+}
+
+shmq_status shmq_hand_over(shmq_mover *t) {
+    static _Thread_local shmq_coming all[SHMQ_TURN_ENTRIES];
+    shmq_ring_shm *ring = t->back->shm;
+    uint64_t tail;
+    uint32_t room, filled = 0;
+    SHMQ_TRY(shmq_front_order_room(t, false, &tail, &room));
+    if (room == 0) {
+        return SHMQ_EMPTY;
+    }
+    SHMQ_TRY(shmq_cold_need(t->front));
+    begin(t, room);
+    b.from = shmq_flow_place(shmq_load_seq(&ring->flow));
+    shmq_status status = collect(t, &b, SHMQ_TURN_BYTES);
+    set_bytes(t);
+    const shmq_ordinal last = shmq_last_pulled(t->back);
+    while (status == SHMQ_OK && filled < b.count) {
+        status = fill(t, filled, tail + filled, &last, &all[filled]);
+        filled += status == SHMQ_OK;
+    }
+    if (filled == 0) {
+        shmq_flow_recover(t->back, t->front); /* makes them available again */
+        return SHMQ_EMPTY;
+    }
+    uint64_t end = filled < b.count ? b.rows[filled].place : b.end;
+    /* Overwrites what a dead mover's flush has left, which may name the same place. */
+    shmq_flushing_say(ring, end, last.count, last.bytes);
+    for (uint32_t i = 0; i < filled; i++) {
+        (void)shmq_front_show(t, tail + i, &all[i]); /* T22: the decision for this entry */
+    }
+    shmq_store_seq(&ring->low, end);
+    shmq_store_seq(&ring->flow, shmq_flow_word(end, true));
+    for (uint32_t i = 0; i < b.count; i++) {
+        if (i < filled) {
+            shmq_moved_free(t->back, b.rows[i].place);
+        } else {
+            leave(t, shmq_slot_at(t->back, b.rows[i].place), b.rows[i].place);
+        }
+    }
+    shmq_rows_end_flow(t);
+    return SHMQ_OK;
+}
+
+shmq_status shmq_flush(shmq_mover *t) {
+    shmq_ring_shm *ring = t->back->shm;
+    begin(t, SHMQ_TURN_ENTRIES);
     SHMQ_TRY(first_to_look_at(t->back, &b.from));
     if (SHMQ_UNLIKELY(b.from != shmq_flow_place(shmq_load_seq(&ring->flow)))) {
         /* No entry lies in between. Recovery looks for MOVING slots near the flow's place, so the word comes first. */
         shmq_flushing_say(ring, b.from, shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes));
         shmq_store_seq(&ring->flow, shmq_flow_word(b.from, true));
     }
-    b.last =
-        (shmq_ordinal){.count = shmq_load_relaxed(&ring->flushed), .bytes = shmq_load_relaxed(&ring->flushed_bytes)};
-    t->used = 0;
     uint64_t left =
         shmq_load_relaxed(&t->front->shm->flushing_bytes); /* by a dead mover: it goes before any is written */
     uint64_t room = shmq_disk_room(t->q->m);
@@ -206,9 +278,7 @@ shmq_status shmq_flush(shmq_mover *t) {
     if (status == SHMQ_OK && b.end == b.from) {
         return SHMQ_EMPTY;
     }
-    for (uint32_t i = 0; i < b.count; i++) {
-        b.rows[i].bytes = t->buffer + b.at[i];
-    }
+    set_bytes(t);
     if (status == SHMQ_OK) {
         status = write_rows(t, &b);
     }

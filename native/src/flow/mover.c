@@ -12,56 +12,18 @@
 #include "shmq/alert.h"
 #include "shmq/cipher.h"
 #include "shmq/cold.h"
+#include "shmq/due.h"
 #include "shmq/flow.h"
 #include "shmq/ring.h"
 #include "shmq/ring_memory.h"
 #include "shmq/sleepers.h"
 #include "shmq/upkeep.h"
+#include "shmq/waiting.h"
 #include "shmq/watch.h"
 
 #define MOVER_BYTE (UINT64_C(1) << 41) /* offset of the first queue's lock byte in the segment's file */
 
 bool shmq_may_flow(const shmq_queue *q) { return q->m->backing_of != NULL; }
-
-static uint64_t peek_at(const shmq_a64 *word) { return shmq_load_seq((shmq_a64 *)(uintptr_t)word); }
-
-static uint64_t less(uint64_t all, uint64_t part) { return all > part ? all - part : 0; }
-
-/* Rows of one level: those that were flushed and not pulled, without those that were fetched. */
-shmq_ordinal shmq_rows_of(const shmq_ring_shm *ring, const shmq_ring_shm *front) {
-    uint64_t pulled = peek_at(&ring->pulled), pulled_bytes = peek_at(&ring->pulled_bytes);
-    uint64_t passed = peek_at(&front->pulled), passed_bytes = peek_at(&front->pulled_bytes);
-    uint64_t erased = less(peek_at(&front->flushed), passed),
-             erased_bytes = less(peek_at(&front->flushed_bytes), passed_bytes);
-    uint64_t count = less(peek_at(&ring->flushed), pulled), bytes = less(peek_at(&ring->flushed_bytes), pulled_bytes);
-    return (shmq_ordinal){.count = less(count, erased), .bytes = less(bytes, erased_bytes)};
-}
-
-static shmq_ordinal all_rows(const shmq_queue *q) {
-    shmq_ordinal all = {.count = 0};
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
-        shmq_ordinal rows = shmq_rows_of(shmq_level_ring(q, depth), shmq_level_ring(q, q->levels + depth));
-        all.count += rows.count;
-        all.bytes += rows.bytes;
-    }
-    return all;
-}
-
-uint64_t shmq_flow_rows(const shmq_queue *q) { return all_rows(q).count; }
-
-uint64_t shmq_flow_bytes(const shmq_queue *q) { return all_rows(q).bytes; }
-
-uint64_t shmq_flow_size(const shmq_queue *q) {
-    uint64_t bytes = 0;
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
-        const shmq_ring_shm *ring = shmq_level_ring(q, depth);
-        uint64_t freed = peek_at(&ring->freed), freed_bytes = peek_at(&ring->freed_bytes);
-        bytes += shmq_rows_size(q->m, less(peek_at(&ring->flushed), freed),
-                                less(peek_at(&ring->flushed_bytes), freed_bytes));
-        bytes += peek_at(&shmq_level_ring(q, q->levels + depth)->flushing_bytes);
-    }
-    return bytes;
-}
 
 void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes) {
     uint32_t limited = shmq_load_seq(&q->page->limited) & (SHMQ_LIMITED_COUNT | SHMQ_LIMITED_BYTES);
@@ -129,6 +91,9 @@ static void recover_front(shmq_ring *back, shmq_ring *front) {
     }
     if (SHMQ_UNLIKELY(shmq_is_fetched(slot))) { /* all that came in before it did so in turns that have ended */
         shmq_erased_say(front, slot);
+        shmq_rewind_all(front); /* takers may have passed its place, */
+        shmq_make_due(front, 1); /* and a look at what is due this slot, at the tail */
+        shmq_notify(front->queue);
     } else if (shmq_read_once(&cold->back) + 1 >= shmq_load_relaxed(&ring->low)) {
         const shmq_ordinal its = shmq_front_ordinal(front, slot);
         shmq_store_seq(&ring->low, shmq_read_once(&cold->back) + 1);
@@ -136,12 +101,25 @@ static void recover_front(shmq_ring *back, shmq_ring *front) {
     }
 }
 
+/* A mover that died while it handed entries over has put them into the front ring, at or above P: they have left the back
+ * ring, and their slots must not be made available. Answers the flow word. */
+static uint64_t derive_place(shmq_ring *back) {
+    shmq_ring_shm *ring = back->shm;
+    uint64_t flow = shmq_load_seq(&ring->flow), low = shmq_load_relaxed(&ring->low), place = shmq_flow_place(flow);
+    if (shmq_flow_is_on(flow) && low > place && low - place <= SHMQ_TURN_ENTRIES) { /* else `low` is damaged */
+        flow = shmq_flow_word(low, true);
+        shmq_store_seq(&ring->flow, flow);
+    }
+    return flow;
+}
+
 /* T20 or T21 of each slot that a dead or failed mover has left MOVING, and the words that follow from others. */
 void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
     shmq_ring_shm *ring = back->shm;
-    uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow), lowest = place;
+    shmq_waiting_recover(back, front);
     recover_front(back, front);
     shmq_drop_end(back); /* no entry of the front ring lay beyond `low`, so this place is higher */
+    uint64_t flow = derive_place(back), place = shmq_flow_place(flow), lowest = place;
     uint32_t back_again = 0;
     uint64_t from = place > SHMQ_TURN_ENTRIES ? place - SHMQ_TURN_ENTRIES : 0, laid = shmq_slots_laid(back);
     for (uint64_t p = from; p < place + SHMQ_TURN_ENTRIES; p++) {
@@ -185,19 +163,9 @@ static shmq_status turn_to(shmq_mover *t, shmq_ring *back) {
     shmq_queue *q = back->queue;
     t->back = back;
     t->front = shmq_front_of(back);
+    t->waiting = NULL; /* until it is wanted */
+    t->fetched = 0;
     return q->m->backing_of != NULL ? q->m->backing_of(q, back->depth, &t->backing) : SHMQ_OK;
-}
-
-/* If its mover died, the row that was fetched last may still be unmarked on disk: it is marked now. */
-shmq_status shmq_erase_last(shmq_mover *t) {
-    uint64_t tail = shmq_front_tail(t->front), erased = shmq_load_relaxed(&t->front->shm->flushed);
-    const shmq_slot_shm *slot = tail != 0 ? shmq_slot_at(t->front, tail - 1) : NULL;
-    if (slot == NULL || erased == 0 || !shmq_is_fetched(slot) || shmq_cold_at(t->front, slot) == NULL) {
-        return SHMQ_OK;
-    }
-    uint64_t place = shmq_front_place(t->front, slot);
-    bool passed = place < shmq_load_relaxed(&t->back->shm->low);
-    return passed ? SHMQ_OK : t->backing->erase(t->backing->context, erased - 1, place);
 }
 
 /* A member without a backing recovers, too; `unswept` tells the next mover with a backing to clean up the disk. */
@@ -246,24 +214,12 @@ void shmq_turn_end(shmq_mover *t) {
 
 shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back) {
     SHMQ_TRY(begin_anyhow(t, back));
-    bool unswept = (shmq_load_seq(&t->q->page->unswept) & UINT32_C(1) << back->depth) != 0;
+    bool unswept = (shmq_load_seq(&t->q->page->unswept) & (SHMQ_UNMARKED | 1) << back->depth) != 0;
     shmq_status status = SHMQ_UNLIKELY(unswept) && t->backing != NULL ? shmq_erase_last(t) : SHMQ_OK;
     if (status != SHMQ_OK) {
         shmq_turn_end(t);
     }
     return status;
-}
-
-/* The place up to which entries from `head` on fill the queue's share of memory. No other queue can use that memory
- * until they are taken. */
-static uint64_t end_of_share(const shmq_ring *back, uint64_t head, uint64_t end) {
-    uint64_t bytes = 0, share = shmq_flow_share(back->queue->m), p = head;
-    for (; p < end && bytes < share; p++) {
-        const shmq_slot_shm *slot = shmq_slot_at(back, p);
-        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
-        bytes += shmq_word_state(word) != SHMQ_FREE ? shmq_slot_bytes(slot, word) : 0;
-    }
-    return p;
 }
 
 /* A front ring has its memory before there are rows, so that each of them can come back whatever has all other memory,
@@ -275,20 +231,27 @@ static shmq_status need_front(shmq_mover *t) {
                                                                      : SHMQ_OK;
 }
 
-/* From here on the level flows. Entries below `from` stay in memory, and takers take them from there: half of what is
- * there, but no more than the queue's share. When the ring is full they are so few that the tail, which is carried over
- * them, finds free slots behind: shmq_carry looks no further than half of a ring. */
-static shmq_status enter(shmq_mover *t, bool ring_full) {
+shmq_status shmq_front_ready(shmq_mover *t) {
+    shmq_status status = need_front(t);
+    bool later = shmq_is_short(status) && shmq_disk_room(t->q->m) >= t->q->m->memory;
+    return status == SHMQ_OK || later ? SHMQ_OK : shmq_is_short(status) ? SHMQ_EMPTY : status;
+}
+
+void shmq_flow_named(shmq_ring *back) {
+    if (shmq_load_relaxed(&back->shm->flow) == 0) {
+        shmq_store_seq(&back->shm->low, 1);
+        shmq_store_seq(&back->shm->flow, shmq_flow_word(1, false));
+    }
+}
+
+/* From here on the level flows, and its oldest entries go first: the slots that come free are those under the tail,
+ * which need not be carried over what waits for takers. */
+static shmq_status enter(shmq_mover *t) {
     shmq_ring_shm *ring = t->back->shm;
     uint64_t tail = shmq_load_seq(&ring->tail), place = shmq_flow_place(shmq_load_seq(&ring->flow));
     uint64_t head = shmq_head_position(t->back, shmq_load_seq(&ring->head));
-    uint64_t half = shmq_slot_count(t->back) / 2, from = head < tail ? head + (tail - head) / 2 : tail;
-    shmq_status status = need_front(t);
-    if (status != SHMQ_OK && (!shmq_is_short(status) || shmq_disk_room(t->q->m) < t->q->m->memory)) {
-        return shmq_is_short(status) ? SHMQ_EMPTY : status;
-    }
-    from = ring_full && tail >= half && tail - half < from ? tail - half : from;
-    from = from < tail ? end_of_share(t->back, head, from) : from;
+    uint64_t from = head < tail ? head : tail;
+    SHMQ_TRY(shmq_front_ready(t));
     from = from > place ? from : place;
     /* Overwrites what a dead mover's flush has left, which may name the same place. */
     shmq_flushing_say(ring, from, shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes));
@@ -300,14 +263,29 @@ static shmq_status enter(shmq_mover *t, bool ring_full) {
 
 static bool flows(const shmq_ring *back) { return shmq_flow_is_on(shmq_load_seq(&back->shm->flow)); }
 
-/* For the turn's level. */
-static shmq_status make_room(shmq_mover *t, bool ring_full) {
-    shmq_status status = flows(t->back) ? SHMQ_OK : enter(t, ring_full);
+static shmq_status move_oldest(shmq_mover *t, bool ring_full) {
+    shmq_ring_shm *ring = t->back->shm;
+    shmq_status status = flows(t->back) ? SHMQ_OK : enter(t);
+    bool rows = shmq_load_relaxed(&ring->low) < shmq_flow_place(shmq_load_seq(&ring->flow));
+    if (status == SHMQ_OK && ring_full && !rows && shmq_hand_over(t) == SHMQ_OK) {
+        return SHMQ_OK;
+    }
     if (status == SHMQ_OK && (status = shmq_flush(t)) == SHMQ_OK && SHMQ_UNLIKELY(shmq_front_lacks(t->front) != 0)) {
         (void)need_front(t);
         shmq_trail_clear(); /* a later flush tries it again */
     }
     return status;
+}
+
+/* For the turn's level. Delayed entries go first, since they are wanted last: those in the producer's way; where nothing
+ * else can go, all. */
+static shmq_status make_room(shmq_mover *t, bool ring_full) {
+    if (shmq_waiting_flush(t, t->back, SHMQ_TURN_ENTRIES) == SHMQ_OK) {
+        return SHMQ_OK;
+    }
+    shmq_trail_clear(); /* of a disk that fails: what follows meets it, too */
+    shmq_status status = move_oldest(t, ring_full);
+    return status == SHMQ_EMPTY ? shmq_waiting_flush(t, t->back, UINT64_MAX) : status;
 }
 
 uint64_t shmq_could_go(const shmq_ring *back) {
@@ -321,7 +299,7 @@ static shmq_status make_room_anywhere(shmq_mover *t) {
     shmq_status status = SHMQ_EMPTY;
     for (uint32_t depth = t->q->levels; depth-- > 0 && status == SHMQ_EMPTY;) {
         shmq_ring *back = shmq_level(t->q, depth);
-        if (t->q->levels == 1 || shmq_could_go(back) > 1) {
+        if (t->q->levels == 1 || shmq_could_go(back) > 1 || shmq_load_relaxed(&back->shm->due) != 0) {
             SHMQ_TRY(turn_to(t, back));
             status = make_room(t, false);
         }
@@ -356,7 +334,7 @@ shmq_status shmq_make_way(shmq_mover *t) {
         }
     }
     SHMQ_TRY(turn_to(t, back));
-    return status == SHMQ_EMPTY ? shmq_flush(t) : status;
+    return status == SHMQ_EMPTY ? move_oldest(t, false) : status;
 }
 
 shmq_status shmq_flow_bring(shmq_ring *back) {
@@ -367,6 +345,9 @@ shmq_status shmq_flow_bring(shmq_ring *back) {
         if (shmq_bytes_free(t.q) < shmq_flow_share(t.q->m)) {
             (void)shmq_make_way(&t);
         }
+        status = shmq_pull(&t);
+    }
+    if (status == SHMQ_EMPTY && shmq_waiting_flush(&t, t.front, UINT64_MAX) == SHMQ_OK) { /* they had its slots */
         status = shmq_pull(&t);
     }
     if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
@@ -386,19 +367,23 @@ static void end_flows(shmq_mover *t) {
     for (uint32_t depth = 0; depth < t->q->levels; depth++) {
         if (turn_to(t, shmq_level(t->q, depth)) == SHMQ_OK) {
             shmq_rows_end_flow(t);
+            shmq_waiting_clear(t);
         }
     }
 }
 
 shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *purged) {
     shmq_mover t;
+    uint64_t rows = 0;
     SHMQ_TRY(begin_anyhow(&t, &q->first));
-    shmq_store_seq(&q->page->unswept, UINT32_MAX);
+    shmq_store_seq(&q->page->unswept, shmq_load_relaxed(&q->page->unswept) | SHMQ_UNSWEPT_ROWS);
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_ring *back = shmq_level(q, depth);
         shmq_store_seq(&back->shm->low, shmq_flow_place(shmq_load_seq(&back->shm->flow)));
-        *purged += shmq_rows_end(back).count;
+        rows += shmq_rows_end(back).count + shmq_waiting_end(back).count;
     }
+    shmq_entries_ended(q, rows, SHMQ_END_PURGED);
+    *purged += rows;
     shmq_status status = rings(q, purged); /* here no slot is MOVING, and nothing comes in or goes to disk */
     end_flows(&t);
     shmq_turn_end(&t);
@@ -411,6 +396,7 @@ shmq_status shmq_flow_discard(shmq_ring *back, uint64_t place, shmq_discard_memo
     uint64_t dropped;
     SHMQ_TRY(shmq_turn_begin(&t, back));
     shmq_status status = shmq_rows_drop(&t, place, &dropped);
+    shmq_entries_ended(back->queue, dropped, SHMQ_END_PURGED);
     *discarded += dropped;
     status = status == SHMQ_OK ? rings(back, place, discarded) : status;
     shmq_rows_end_flow(&t);
@@ -443,8 +429,10 @@ void shmq_flow_remove(shmq_queue *q) {
         shmq_file_backing_remove(q);
         for (uint32_t depth = 0; depth < q->levels; depth++) { /* what was there counts no more, from here on */
             (void)shmq_rows_end(shmq_level(q, depth));
+            (void)shmq_waiting_end(shmq_level(q, depth));
             if (turn_to(&t, shmq_level(q, depth)) == SHMQ_OK) {
                 shmq_disk_settle(&t);
+                shmq_waiting_clear(&t);
                 (void)shmq_disk_claim(&t, 0);
             }
         }
@@ -453,7 +441,8 @@ void shmq_flow_remove(shmq_queue *q) {
 }
 
 uint64_t shmq_disk_bytes(const shmq_queue *q) {
-    return q->m->backing_of != NULL && shmq_flow_rows(q) != 0 ? shmq_file_backing_bytes(q) : 0;
+    bool any = shmq_flow_rows(q) != 0 || shmq_waiting_rows(q).count != 0;
+    return q->m->backing_of != NULL && any ? shmq_file_backing_bytes(q) : 0;
 }
 
 void shmq_flow_mend(shmq_queue *q) {

@@ -38,7 +38,7 @@ uint64_t shmq_front_lacks(const shmq_ring *front) {
 /* How many slots from the tail on can be filled in one turn: at most half of the ring, so the slot before the tail
  * stays. */
 shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
-    uint64_t most = shmq_slot_count(front) / 2;
+    uint64_t most = shmq_slot_count(front) / 2, wanted = *count < most ? *count : most;
     *count = 0;
     *tail = shmq_load_seq(&front->shm->tail);
     if (*tail + 2 * most >= shmq_load_acquire(&front->shm->laid)) { /* SYNC ring.laid; shmq_front_tail goes so far */
@@ -49,7 +49,7 @@ shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
     if (shmq_lap_ahead(word, shmq_turn(front, *tail)) < 0 && shmq_carry(front, *tail, false)) {
         *tail = shmq_front_tail(front);
     }
-    for (; *count < most; (*count)++) {
+    for (; *count < wanted; (*count)++) {
         word = shmq_load_seq(&shmq_slot_at(front, *tail + *count)->word); /* SYNC ring.free */
         if (shmq_word_state(word) != SHMQ_FREE || shmq_word_lap(word) != shmq_turn(front, *tail + *count)) {
             break;
@@ -73,14 +73,15 @@ bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     shmq_ring *front = t->front;
     shmq_slot_shm *slot = shmq_slot_at(front, p);
     uint64_t word = shmq_load_seq(&slot->word);
-    uint64_t available = shmq_word(shmq_turn(front, p), 0, 0, c->flags, SHMQ_AVAILABLE);
+    uint32_t state = SHMQ_UNLIKELY(c->held_until_ns != 0) ? SHMQ_HELD : SHMQ_AVAILABLE;
+    uint64_t there = shmq_word(shmq_turn(front, p), 0, 0, c->flags, state);
     bool is_free = shmq_word_state(word) == SHMQ_FREE && shmq_word_lap(word) == shmq_turn(front, p);
     uint32_t limited = shmq_load_relaxed(&t->q->page->limited) & SHMQ_LIMITED_RESIDENT;
-    uint64_t bytes = limited != 0 ? shmq_slot_bytes(slot, available) : 0;
+    uint64_t bytes = limited != 0 ? shmq_slot_bytes(slot, there) : 0;
     if (bytes != 0) {
         shmq_resident_add(t->q, bytes); /* before the entry is there, as a put does: the count is never too low */
     }
-    if (SHMQ_UNLIKELY(!is_free) || !shmq_cas_seq(&slot->word, word, available)) { /* T22 */
+    if (SHMQ_UNLIKELY(!is_free) || !shmq_cas_seq(&slot->word, word, there)) { /* T22 */
         shmq_room_give(t->q, limited, 0, bytes);
         if (c->block.offset != 0) {
             shmq_block_drop(t->q->m, c->block.offset, c->block.generation, 0);
@@ -89,6 +90,7 @@ bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
         (void)shmq_damage(t->q->m, "a slot of a front ring was in use, at position", p);
         return false;
     }
+    shmq_changed(front, slot);
     if (c->block.offset != 0) {
         shmq_block_share(t->q->m, &c->block); /* SYNC block.publish: the slot names it before it is SHARED */
     }
@@ -101,10 +103,13 @@ bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     if (expires != 0) {
         shmq_make_due(front, expires);
     }
+    if (SHMQ_UNLIKELY(c->held_until_ns != 0)) {
+        shmq_make_due(front, c->held_until_ns);
+    }
     return true;
 }
 
-static shmq_ordinal last_pulled(shmq_ring *back) {
+shmq_ordinal shmq_last_pulled(shmq_ring *back) {
     shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
     return (shmq_ordinal){shmq_load_relaxed(&ring->pulled), shmq_load_relaxed(&ring->pulled_bytes),
                           shmq_load_relaxed(&front->pulled), shmq_load_relaxed(&front->pulled_bytes)};
@@ -145,7 +150,7 @@ static uint64_t less(uint64_t all, uint64_t part) { return all > part ? all - pa
  * many rows there were. */
 static shmq_ordinal drop(shmq_ring *back, uint64_t below, const shmq_ordinal *last) {
     shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
-    const shmq_ordinal before = last_pulled(back);
+    const shmq_ordinal before = shmq_last_pulled(back);
     shmq_ordinal gone = {less(last->count, before.count), less(last->bytes, before.bytes),
                          less(last->erased, before.erased), less(last->erased_bytes, before.erased_bytes)};
     shmq_store_seq(&ring->dropping_count, last->count);
@@ -169,7 +174,7 @@ static void pass_erased(shmq_ordinal *last, const shmq_row *row) {
  * there is no other row. */
 static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count, uint64_t tail, shmq_ordinal *first) {
     static _Thread_local shmq_coming all[SHMQ_TURN_ENTRIES];
-    shmq_ordinal last = last_pulled(t->back), said = last;
+    shmq_ordinal last = shmq_last_pulled(t->back), said = last;
     shmq_status status = SHMQ_OK;
     uint32_t filled = 0, i = 0, end = 0;
     for (; i < count && status == SHMQ_OK; i++) {
@@ -209,7 +214,7 @@ static shmq_status tell_lost(shmq_mover *t, uint64_t rows, uint64_t bytes) {
 
 /* All rows up to this one, which has not come in, are lost. */
 static shmq_status lose(shmq_mover *t, const shmq_ordinal *last) {
-    const shmq_ordinal before = last_pulled(t->back);
+    const shmq_ordinal before = shmq_last_pulled(t->back);
     uint64_t rows = last->count - before.count, bytes = less(last->bytes, before.bytes);
     shmq_pulled_say(t->back, last);
     shmq_rows_gone(t->q, rows, bytes);
@@ -218,7 +223,7 @@ static shmq_status lose(shmq_mover *t, const shmq_ordinal *last) {
 
 /* The row was changed on disk, and is lost. */
 static shmq_status lose_damaged(shmq_mover *t, const shmq_row *row) {
-    shmq_ordinal its = last_pulled(t->back);
+    shmq_ordinal its = shmq_last_pulled(t->back);
     its.count++;
     its.bytes += shmq_row_weight(row->length);
     shmq_store_seq(&t->back->shm->low, row->place + 1);
@@ -227,7 +232,7 @@ static shmq_status lose_damaged(shmq_mover *t, const shmq_row *row) {
 
 /* All rows before this one, which is not in the queue yet, are lost. */
 static shmq_status lose_before(shmq_mover *t, const shmq_row *row, const shmq_ordinal *ordinal) {
-    shmq_ordinal last = last_pulled(t->back);
+    shmq_ordinal last = shmq_last_pulled(t->back);
     last.count = ordinal->count - 1;
     last.bytes = ordinal->bytes - shmq_row_weight(row->length);
     return lose(t, &last);
@@ -258,7 +263,7 @@ static shmq_status count_below(shmq_mover *t, uint64_t below, shmq_ordinal *last
             behind++;
             weight += shmq_row_weight(row.length);
         } else if (row.place >= below) {
-            const shmq_ordinal before = last_pulled(t->back);
+            const shmq_ordinal before = shmq_last_pulled(t->back);
             bool says = shmq_row_ordinal(&row, &its) && its.count > last->count + behind;
             last->count = says ? its.count - 1 - behind : last->count;
             last->bytes = says ? its.bytes - shmq_row_weight(row.length) - weight : last->bytes;
@@ -274,11 +279,11 @@ shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped) {
     shmq_ring_shm *ring = t->back->shm;
     uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow);
     *dropped = 0;
-    shmq_store_seq(&t->q->page->unswept, UINT32_MAX);
+    shmq_store_seq(&t->q->page->unswept, shmq_load_relaxed(&t->q->page->unswept) | SHMQ_UNSWEPT_ROWS);
     if (!shmq_flow_is_on(flow) || below <= shmq_load_relaxed(&ring->low)) {
         return SHMQ_OK;
     }
-    shmq_ordinal last = last_pulled(t->back);
+    shmq_ordinal last = shmq_last_pulled(t->back);
     shmq_status status = count_below(t, below, &last);
     if (status == SHMQ_NOT_FOUND) {
         last = (shmq_ordinal){shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes),
@@ -297,7 +302,7 @@ shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped) {
 
 /* Lost rows among these are not counted here: the next row's ordinal tells its taker. */
 void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t count) {
-    shmq_ordinal last = last_pulled(t->back);
+    shmq_ordinal last = shmq_last_pulled(t->back);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t weight = shmq_row_weight(lives[i].length);
         last.count++;
@@ -364,7 +369,7 @@ void shmq_front_order(const shmq_ring *front) {
 
 /* With groups the rows that come in order may all be of one group, which a consumer has. Then takers fetch rows of
  * other groups from behind them. So rows in order have a quarter of the front ring, and fetched ones another: the tail
- * can be carried over both. */
+ * can be carried over both. What was handed over has a quarter, too: takers that want some only may pass all of it. */
 static uint32_t in_order_at_most(const shmq_ring *front, uint32_t count) {
     uint64_t most = shmq_slot_count(front) / 4, used = 0;
     for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
@@ -376,16 +381,22 @@ static uint32_t in_order_at_most(const shmq_ring *front, uint32_t count) {
     return count < left ? count : (uint32_t)left;
 }
 
+shmq_status shmq_front_order_room(shmq_mover *t, bool rows, uint64_t *tail, uint32_t *count) {
+    look_at_order(t->front);
+    *count = UINT32_MAX;
+    SHMQ_TRY(shmq_front_room(t->front, tail, count));
+    if (!rows || SHMQ_UNLIKELY(t->q->grouping != SHMQ_GROUPS_NONE)) {
+        *count = in_order_at_most(t->front, *count);
+    }
+    return SHMQ_OK;
+}
+
 shmq_status shmq_pull(shmq_mover *t) {
     static _Thread_local shmq_row rows[SHMQ_TURN_ENTRIES];
     shmq_ring_shm *ring = t->back->shm;
     uint64_t below = shmq_flow_place(shmq_load_seq(&ring->flow)), tail;
     uint32_t count;
-    look_at_order(t->front);
-    SHMQ_TRY(shmq_front_room(t->front, &tail, &count));
-    if (SHMQ_UNLIKELY(t->q->grouping != SHMQ_GROUPS_NONE)) {
-        count = in_order_at_most(t->front, count);
-    }
+    SHMQ_TRY(shmq_front_order_room(t, true, &tail, &count));
     if (count == 0) {
         return SHMQ_EMPTY;
     }

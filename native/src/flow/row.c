@@ -13,7 +13,7 @@ typedef struct row_head {
     uint32_t crc; /* checksum of the message */
     uint64_t place, message_id, enqueued_ns;
     uint64_t expires_ns; /* 0: never */
-    uint64_t ordinal, ordinal_bytes;
+    uint64_t ordinal, ordinal_bytes; /* of a waiting row, whose `place` is its key: its place, and nothing */
     uint32_t body_len;
     uint16_t head_len;
     uint16_t delivery;
@@ -38,9 +38,11 @@ uint64_t shmq_life_end(const shmq_queue *q, uint64_t enqueued_ns, uint64_t expir
     return ages && enqueued_ns + max_ttl < end ? enqueued_ns + max_ttl : end;
 }
 
-void shmq_rows_due_at(shmq_ring *back, uint64_t at) {
+void shmq_rows_due_at(shmq_ring *back, uint64_t at) { shmq_rows_due_by(back, &back->shm->rows_due, at); }
+
+void shmq_rows_due_by(shmq_ring *back, shmq_a64 *word, uint64_t at) {
     shmq_member *m = back->queue->m;
-    (void)shmq_due_at(&back->shm->rows_due, at);
+    (void)shmq_due_at(word, at);
     if (shmq_due_at(&m->header->due, at)) {
         shmq_watch_hurry(m);
     }
@@ -63,20 +65,20 @@ static bool grow(shmq_mover *t, uint64_t bytes) {
     return true;
 }
 
-shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t word, uint64_t place,
+shmq_status shmq_row_write(shmq_mover *t, shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t position,
                            const shmq_ordinal *last, shmq_row *row) {
-    shmq_delivery d = {.position = place};
-    shmq_delivery_read(t->back, slot, &d);
-    if (!shmq_delivery_resolve(t->back, slot, &d)) {
+    shmq_delivery d = {.position = position};
+    shmq_delivery_read(r, slot, &d);
+    if (!shmq_delivery_resolve(r, slot, &d)) {
         return SHMQ_CORRUPT;
     }
     if (!grow(t, sizeof(row_head) + d.headers_len + d.body_len)) {
         return shmq_fail_errno("no memory to write messages to disk");
     }
-    shmq_cold_shm *cold = (d.props & SHMQ_PROP_EXPIRES) != 0 ? shmq_cold_at(t->back, slot) : NULL;
+    shmq_cold_shm *cold = (d.props & SHMQ_PROP_EXPIRES) != 0 ? shmq_cold_at(r, slot) : NULL;
     row_head head = {
         .crc = d.crc,
-        .place = place,
+        .place = row->place,
         .message_id = d.message_id,
         .enqueued_ns = d.enqueued_ns,
         .expires_ns = cold != NULL ? shmq_load_relaxed(&cold->expires_ns) : 0,
@@ -94,7 +96,6 @@ shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t wo
     memcpy(at, &head, sizeof head);
     memcpy(at + sizeof head, d.headers, d.headers_len);
     memcpy(at + sizeof head + d.headers_len, d.bytes, d.body_len);
-    row->place = place;
     row->enqueued_ns = head.enqueued_ns;
     row->expires_ns = head.expires_ns;
     row->tried = (d.delivery | d.deaths) != 0;
@@ -204,11 +205,12 @@ shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal
     SHMQ_TRY(place_bytes(t, &head, row->bytes + sizeof head, slot, &c->block));
     const shmq_queue *q = t->q;
     uint32_t group =
-        q->grouping != SHMQ_GROUPS_NONE ? shmq_group_of_headers(row->bytes + sizeof head, head.head_len) : 0;
+        q->grouping != SHMQ_GROUPS_NONE ? shmq_group_of_headers(q, row->bytes + sizeof head, head.head_len) : 0;
     uint64_t props = (head.expires_ns != 0 ? SHMQ_PROP_EXPIRES : 0) | as | (group != 0 ? SHMQ_PROP_GROUP : 0);
+    bool waited = (as & SHMQ_PROP_WAITED) != 0;
     shmq_write_once(&cold->group, (uint64_t)group);
-    shmq_write_once(&cold->back, row->place);
-    shmq_store_relaxed(&cold->ordinal, head.ordinal);
+    shmq_write_once(&cold->back, waited ? head.ordinal : row->place);
+    shmq_store_relaxed(&cold->ordinal, waited ? row->place : head.ordinal);
     shmq_store_relaxed(&cold->ordinal_bytes, head.ordinal_bytes);
     shmq_write_once(&cold->place, last->erased);
     shmq_write_once(&cold->intent, last->erased_bytes);
@@ -220,5 +222,6 @@ shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal
     shmq_store_relaxed(&slot->tally, (uint64_t)head.deaths | (uint64_t)head.content << 16 |
                                          (uint64_t)head.priority << 24 | props << 32);
     c->flags = head.redelivered != 0 ? SHMQ_FLAG_REDELIVERED : 0;
+    c->held_until_ns = 0;
     return SHMQ_OK;
 }

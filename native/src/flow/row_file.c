@@ -1,161 +1,15 @@
-/* The format of a file of rows. In the machine's byte order: rows do not outlive the segment. */
-#include "flow/row_file.h"
-
+/* Reads a file of rows: all of it, its index, or some of its rows; and marks rows as gone. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#define PLAIN UINT64_C(0x3430574f524d4853) /* "SHMROW04" */
-#define ENCRYPTED UINT64_C(0x3530574f524d4853) /* "SHMROW05" */
-#define PIECES 512
-#define PIECE_BYTES (UINT64_C(1) << 16) /* of encrypted rows, at one time */
-#define HERE 0x00 /* marks; any other is damage */
-#define GONE 0xa5
+#include "flow/row_format.h"
 
-typedef struct file_head {
-    uint64_t magic;
-    uint32_t sum; /* CRC-32C of segment, queue and level, then of what follows, up to the marks */
-    uint32_t count;
-} file_head;
-
-/* Follows the head of an encrypted file. */
-typedef struct file_salt {
-    uint8_t salt[SHMQ_SALT_BYTES];
-    uint8_t check[SHMQ_CHECK_BYTES]; /* of the key */
-} file_salt;
-
-typedef struct file_entry {
-    uint64_t place, length;
-    uint64_t enqueued_ns, expires_ns; /* as in the row: the search for ended lives reads the index only */
-} file_entry;
-
-/* What the index says of a row, authenticated with it. The row's ordinal is in its own bytes. */
-typedef struct row_place {
-    file_entry entry;
-    uint32_t number, count; /* the row's number among those of its file */
-} row_place;
-static_assert(sizeof(file_salt) + sizeof(file_head) + SHMQ_TAG_BYTES + sizeof(file_entry) + 1 ==
-                  SHMQ_ROW_BESIDE_ENCRYPTED,
-              "that of a file with one row");
-
-/* A file belongs to one level of one queue of one segment. */
-static uint32_t sum_begin(const shmq_row_cipher *by) { return shmq_crc32c(0, by->place, strlen(by->place)); }
-
-static uint32_t index_begin(const shmq_row_cipher *by) {
-    return (uint32_t)(sizeof(file_head) + (by->wanted ? sizeof(file_salt) : 0));
-}
-
-static bool write_all(int fd, struct iovec *pieces, int count) {
-    while (count > 0) {
-        ssize_t written = writev(fd, pieces, count);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written < 0) {
-            return false;
-        }
-        for (; count > 0 && (size_t)written >= pieces->iov_len; pieces++, count--) {
-            written -= (ssize_t)pieces->iov_len;
-        }
-        if (count > 0) {
-            pieces->iov_base = (char *)pieces->iov_base + written;
-            pieces->iov_len -= (size_t)written;
-        }
-    }
-    return true;
-}
-
-/* Encrypts all rows and writes them piece by piece: a piece fits into the processor's cache, which is faster. False:
- * errno says why. */
-static bool encrypt_rows(int fd, shmq_file_cipher *s, const file_entry *entries, const shmq_row *rows, uint32_t count,
-                         const shmq_cipher *cipher) {
-    uint64_t room = PIECE_BYTES, used = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        room = rows[i].length + SHMQ_TAG_BYTES > room ? rows[i].length + SHMQ_TAG_BYTES : room;
-    }
-    unsigned char *piece = malloc(room);
-    bool done = piece != NULL;
-    for (uint32_t i = 0; i < count && done; i++) {
-        const row_place place = {.entry = entries[i], .number = i, .count = count};
-        done = cipher->encrypt(s, i, &place, sizeof place, rows[i].bytes, rows[i].length, piece + used);
-        used += rows[i].length + SHMQ_TAG_BYTES;
-        if (done && (i + 1 == count || used + rows[i + 1].length + SHMQ_TAG_BYTES > room)) {
-            struct iovec all = {.iov_base = piece, .iov_len = used};
-            done = write_all(fd, &all, 1);
-            used = 0;
-        }
-    }
-    int error = errno;
-    free(piece);
-    errno = error;
-    return done;
-}
-
-static bool write_encrypted(int fd, file_head *head, file_entry *entries, unsigned char *marks, const shmq_row *rows,
-                            const shmq_row_cipher *by) {
-    file_salt how;
-    uint64_t index = head->count * sizeof *entries;
-    memcpy(how.check, by->cipher->check, sizeof how.check);
-    if (getrandom(how.salt, sizeof how.salt, 0) != (ssize_t)sizeof how.salt) {
-        return false;
-    }
-    head->magic = ENCRYPTED;
-    head->sum = shmq_crc32c(shmq_crc32c(sum_begin(by), &how, sizeof how), entries, index);
-    struct iovec pieces[] = {{.iov_base = head, .iov_len = sizeof *head},
-                             {.iov_base = &how, .iov_len = sizeof how},
-                             {.iov_base = entries, .iov_len = index},
-                             {.iov_base = marks, .iov_len = head->count}};
-    shmq_file_cipher *s = by->cipher->begin(by->cipher, how.salt, by->place, true);
-    bool done = s != NULL && write_all(fd, pieces, sizeof pieces / sizeof pieces[0]) &&
-                encrypt_rows(fd, s, entries, rows, head->count, by->cipher);
-    int error = errno;
-    by->cipher->end(s);
-    errno = error;
-    return done;
-}
-
-static bool write_plain(int fd, file_head *head, file_entry *entries, unsigned char *marks, const shmq_row *rows,
-                        const shmq_row_cipher *by) {
-    uint64_t bytes = head->count * sizeof *entries;
-    head->magic = PLAIN;
-    head->sum = shmq_crc32c(sum_begin(by), entries, bytes);
-    struct iovec pieces[PIECES] = {{.iov_base = head, .iov_len = sizeof *head},
-                                   {.iov_base = entries, .iov_len = bytes},
-                                   {.iov_base = marks, .iov_len = head->count}};
-    int used = 3;
-    for (uint32_t i = 0; i < head->count; i++) {
-        pieces[used++] =
-            (struct iovec){.iov_base = (void *)(uintptr_t)rows[i].bytes, .iov_len = (size_t)rows[i].length};
-        if (used == PIECES || i + 1 == head->count) {
-            if (!write_all(fd, pieces, used)) {
-                return false;
-            }
-            used = 0;
-        }
-    }
-    return true;
-}
-
-bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count, const shmq_row_cipher *by) {
-    file_entry entries[SHMQ_TURN_ENTRIES] = {{.place = 0}};
-    unsigned char marks[SHMQ_TURN_ENTRIES] = {HERE};
-    file_head head = {.count = count};
-    for (uint32_t i = 0; i < count; i++) {
-        entries[i] = (file_entry){.place = rows[i].place,
-                                  .length = rows[i].length,
-                                  .enqueued_ns = rows[i].enqueued_ns,
-                                  .expires_ns = rows[i].expires_ns};
-    }
-    return by->wanted ? write_encrypted(fd, &head, entries, marks, rows, by)
-                      : write_plain(fd, &head, entries, marks, rows, by);
-}
-
-static bool read_all(int fd, unsigned char *to, uint64_t bytes) {
+/* True: all of them were read. False: the file is shorter, or, errno says so, cannot be read. */
+static bool read_at(int fd, unsigned char *to, uint64_t bytes, uint64_t at) {
     while (bytes != 0) {
-        ssize_t got = read(fd, to, bytes);
+        ssize_t got = pread(fd, to, bytes, (off_t)at);
         if (got < 0 && errno == EINTR) {
             continue;
         }
@@ -164,6 +18,7 @@ static bool read_all(int fd, unsigned char *to, uint64_t bytes) {
             return false;
         }
         to += got;
+        at += (uint64_t)got;
         bytes -= (uint64_t)got;
     }
     return true;
@@ -206,7 +61,7 @@ static bool index_is_sound(const shmq_row_file *f, const shmq_row_cipher *by) {
         return false;
     }
     file_head head = head_of(f);
-    return head.magic == (by->wanted ? ENCRYPTED : PLAIN) && head.count != 0 && head.count <= SHMQ_TURN_ENTRIES &&
+    return head.magic == (by->wanted ? ENCRYPTED : PLAIN) && head.count != 0 && head.count <= SHMQ_FILE_ROWS &&
            marks_at(f) + head.count <= f->size &&
            head.sum == shmq_crc32c(sum_begin(by), f->bytes + sizeof head, marks_at(f) - sizeof head) &&
            marks_make_sense(f, head.count);
@@ -228,14 +83,14 @@ static bool is_as_long(const shmq_row_file *f, uint64_t size) {
 
 /* The index first: a file that was changed may be of any length. */
 shmq_status shmq_row_file_read(shmq_row_file *f, int fd, uint64_t size, const shmq_row_cipher *by) {
-    uint64_t most = sizeof(file_head) + sizeof(file_salt) + SHMQ_TURN_ENTRIES * (sizeof(file_entry) + 1);
+    uint64_t most = sizeof(file_head) + sizeof(file_salt) + SHMQ_FILE_ROWS * (sizeof(file_entry) + 1);
     f->first = 1;
     f->last = 0;
     f->next_row = 0;
     f->size = size < most ? size : most;
     f->index_at = index_begin(by);
     f->tag_bytes = by->wanted ? SHMQ_TAG_BYTES : 0;
-    if (!make_room(f, f->size) || !read_all(fd, f->bytes, f->size)) {
+    if (!make_room(f, f->size) || !read_at(fd, f->bytes, f->size, 0)) {
         return SHMQ_OS;
     }
     if (!index_is_sound(f, by) || !is_as_long(f, size)) {
@@ -243,7 +98,7 @@ shmq_status shmq_row_file_read(shmq_row_file *f, int fd, uint64_t size, const sh
     }
     uint64_t begun = f->size;
     f->size = size;
-    return make_room(f, size) && read_all(fd, f->bytes + begun, size - begun) ? SHMQ_OK : SHMQ_OS;
+    return make_room(f, size) && read_at(fd, f->bytes + begun, size - begun, begun) ? SHMQ_OK : SHMQ_OS;
 }
 
 /* A row that cannot be decrypted gets bytes that no checksum fits. */
@@ -288,10 +143,16 @@ bool shmq_row_file_look_again(shmq_row_file *f, int fd) {
 }
 
 bool shmq_row_file_mark(shmq_row_file *f, int fd, uint64_t place) {
-    uint32_t count = head_of(f).count, i = 0;
-    while (i < count && entry_of(f, i).place != place) {
-        i++;
+    uint32_t count = head_of(f).count, i = 0, high = count;
+    while (i < high) { /* the first that is not below it */
+        uint32_t middle = i + (high - i) / 2;
+        if (entry_of(f, middle).place < place) {
+            i = middle + 1;
+        } else {
+            high = middle;
+        }
     }
+    i = i < count && entry_of(f, i).place == place ? i : count;
     const unsigned char gone = GONE;
     ssize_t done = i < count ? 0 : 1;
     while (done == 0 || (done < 0 && errno == EINTR)) {
@@ -320,7 +181,11 @@ void shmq_row_file_list(shmq_row_file *f, uint64_t from, uint64_t below, uint64_
         }
         if (entry.place >= from) {
             const unsigned char *its = marks[i] == HERE ? f->bytes + at : NULL;
-            rows[(*count)++] = (shmq_row){.place = entry.place, .bytes = its, .length = entry.length};
+            rows[(*count)++] = (shmq_row){.place = entry.place,
+                                          .bytes = its,
+                                          .length = entry.length,
+                                          .enqueued_ns = entry.enqueued_ns,
+                                          .expires_ns = entry.expires_ns};
             used += its != NULL ? entry.length : 0;
         }
         f->next_place = entry.place + 1;
@@ -330,35 +195,156 @@ void shmq_row_file_list(shmq_row_file *f, uint64_t from, uint64_t below, uint64_
     f->next_at = at;
 }
 
-shmq_status shmq_row_file_lives(int fd, const shmq_row_cipher *by, uint64_t from, uint64_t below, shmq_row_life *lives,
-                                uint32_t *count, uint64_t *last) {
-    static _Thread_local unsigned char
-        index[sizeof(file_head) + sizeof(file_salt) + SHMQ_TURN_ENTRIES * (sizeof(file_entry) + 1)];
-    shmq_row_file f = {.bytes = index, .index_at = index_begin(by)};
-    uint32_t most = *count;
-    *count = 0;
-    for (ssize_t got = 1; got != 0 && f.size < sizeof index;) {
-        got = pread(fd, index + f.size, sizeof index - f.size, (off_t)f.size);
-        if (got < 0 && errno != EINTR) {
-            return SHMQ_OS;
-        }
-        f.size += got > 0 ? (uint64_t)got : 0;
+/* The head, then the index and the marks that it says. */
+static shmq_status read_index(shmq_row_file *f, int fd, const shmq_row_cipher *by) {
+    f->size = f->index_at = index_begin(by);
+    if (!make_room(f, f->size)) {
+        return SHMQ_OS;
     }
-    if (!index_is_sound(&f, by)) {
+    if (!read_at(fd, f->bytes, f->size, 0)) {
+        return errno == 0 ? SHMQ_CORRUPT : SHMQ_OS;
+    }
+    uint32_t count = head_of(f).count;
+    if (count == 0 || count > SHMQ_FILE_ROWS) {
         return SHMQ_CORRUPT;
     }
-    const unsigned char *marks = index + marks_at(&f);
-    uint32_t all = head_of(&f).count;
-    *last = entry_of(&f, all - 1).place;
+    f->size += count * (sizeof(file_entry) + 1);
+    if (!make_room(f, f->size)) {
+        return SHMQ_OS;
+    }
+    if (!read_at(fd, f->bytes + f->index_at, f->size - f->index_at, f->index_at)) {
+        return errno == 0 ? SHMQ_CORRUPT : SHMQ_OS;
+    }
+    return index_is_sound(f, by) ? SHMQ_OK : SHMQ_CORRUPT;
+}
+
+static void list_lives(const shmq_row_file *f, uint64_t from, uint64_t below, shmq_row_life *lives, uint32_t most,
+                       uint32_t *count) {
+    uint32_t all = head_of(f).count;
+    uint64_t at = marks_at(f) + all;
     for (uint32_t i = 0; i < all && *count < most; i++) {
-        file_entry entry = entry_of(&f, i);
+        file_entry entry = entry_of(f, i);
         if (entry.place >= from && entry.place < below) {
             lives[(*count)++] = (shmq_row_life){.place = entry.place,
                                                 .length = entry.length,
                                                 .enqueued_ns = entry.enqueued_ns,
                                                 .expires_ns = entry.expires_ns,
-                                                .gone = marks[i] != HERE};
+                                                .at = at,
+                                                .mark = marks_at(f) + i,
+                                                .gone = f->bytes[marks_at(f) + i] != HERE};
+        }
+        at += entry.length + f->tag_bytes;
+    }
+}
+
+shmq_status shmq_row_file_lives(int fd, const shmq_row_cipher *by, uint64_t from, uint64_t below, shmq_row_life *lives,
+                                uint32_t *count, uint64_t *last) {
+    shmq_row_file f = {.tag_bytes = by->wanted ? SHMQ_TAG_BYTES : 0};
+    uint32_t most = *count;
+    *count = 0;
+    shmq_status status = read_index(&f, fd, by);
+    if (status == SHMQ_OK) {
+        *last = entry_of(&f, head_of(&f).count - 1).place;
+        list_lives(&f, from, below, lives, most, count);
+    }
+    int error = errno;
+    free(f.bytes);
+    errno = error;
+    return status;
+}
+
+/* How many from the first on lie next to each other, rows and marks. */
+static uint32_t together(const shmq_row_life *lives, uint32_t count, uint32_t tag_bytes) {
+    uint32_t i = 1;
+    while (i < count && lives[i].mark == lives[i - 1].mark + 1 &&
+           lives[i].at == lives[i - 1].at + lives[i - 1].length + tag_bytes) {
+        i++;
+    }
+    return i;
+}
+
+/* What the file is too short for is zeros, which no checksum fits. */
+static bool read_some(int fd, unsigned char *to, uint64_t bytes, uint64_t at) {
+    memset(to, 0, bytes);
+    return read_at(fd, to, bytes, at) || errno == 0;
+}
+
+/* Rows, then their marks. */
+static bool read_rows(shmq_row_file *f, int fd, const shmq_row_life *lives, shmq_row *rows, uint32_t count) {
+    unsigned char *at = f->bytes + f->index_at, *marks = f->bytes + f->size - count;
+    for (uint32_t i = 0, next; i < count; i = next) {
+        uint64_t bytes = 0;
+        next = i + together(&lives[i], count - i, f->tag_bytes);
+        if (!read_some(fd, marks + i, next - i, lives[i].mark)) {
+            return false;
+        }
+        for (uint32_t k = i; k < next; k++) {
+            rows[k] = (shmq_row){.place = lives[k].place,
+                                 .bytes = marks[k] == HERE ? at + bytes : NULL,
+                                 .length = lives[k].length,
+                                 .enqueued_ns = lives[k].enqueued_ns,
+                                 .expires_ns = lives[k].expires_ns};
+            bytes += lives[k].length + f->tag_bytes;
+        }
+        if (!read_some(fd, at, bytes, lives[i].at)) {
+            return false;
+        }
+        at += bytes;
+    }
+    return true;
+}
+
+static shmq_status decrypt_some(const shmq_row_file *f, const shmq_row_cipher *by, const shmq_row_life *lives,
+                                const shmq_row *rows, uint32_t count) {
+    const file_salt *how = (const file_salt *)(f->bytes + sizeof(file_head));
+    if (by->cipher == NULL || memcmp(how->check, by->cipher->check, sizeof how->check) != 0) {
+        return SHMQ_DENIED;
+    }
+    shmq_file_cipher *s = by->cipher->begin(by->cipher, how->salt, by->place, false);
+    bool works = s != NULL;
+    for (uint32_t i = 0; i < count && works; i++) {
+        const row_place place = {.entry = {.place = lives[i].place,
+                                           .length = lives[i].length,
+                                           .enqueued_ns = lives[i].enqueued_ns,
+                                           .expires_ns = lives[i].expires_ns},
+                                 .number = (uint32_t)(lives[i].mark - marks_at(f)),
+                                 .count = head_of(f).count};
+        unsigned char *bytes = (unsigned char *)(uintptr_t)rows[i].bytes;
+        works = bytes == NULL ||
+                by->cipher->decrypt(s, place.number, &place, sizeof place, bytes, rows[i].length) != SHMQ_OS;
+    }
+    shmq_status status = works ? SHMQ_OK : shmq_fail_errno("cannot decrypt messages on disk");
+    by->cipher->end(s);
+    return status;
+}
+
+shmq_status shmq_row_file_pick(shmq_row_file *f, int fd, const shmq_row_cipher *by, const shmq_row_life *lives,
+                               shmq_row *rows, uint32_t count) {
+    f->index_at = index_begin(by);
+    f->tag_bytes = by->wanted ? SHMQ_TAG_BYTES : 0;
+    f->size = f->index_at + count;
+    for (uint32_t i = 0; i < count; i++) {
+        f->size += lives[i].length + f->tag_bytes;
+    }
+    if (!make_room(f, f->size) || !read_some(fd, f->bytes, f->index_at, 0) || !read_rows(f, fd, lives, rows, count)) {
+        return SHMQ_OS;
+    }
+    return by->wanted ? decrypt_some(f, by, lives, rows, count) : SHMQ_OK;
+}
+
+bool shmq_row_file_drop(int fd, const shmq_row_life *lives, uint32_t count) {
+    unsigned char gone[SHMQ_FILE_ROWS];
+    memset(gone, GONE, count);
+    for (uint32_t i = 0, next; i < count; i = next) {
+        for (next = i + 1; next < count && lives[next].mark == lives[next - 1].mark + 1; next++) {
+        }
+        for (uint32_t done = 0; done < next - i;) {
+            ssize_t wrote = pwrite(fd, gone, next - i - done, (off_t)(lives[i].mark + done));
+            if (wrote < 0 && errno != EINTR) {
+                return false;
+            }
+            done += wrote > 0 ? (uint32_t)wrote : 0;
         }
     }
-    return SHMQ_OK;
+    return true;
 }

@@ -37,6 +37,12 @@ bool shmq_row_file_look_again(shmq_row_file *f, int fd);
  * Reads no row, and needs no key. SHMQ_CORRUPT: the index makes no sense. SHMQ_OS: see errno. */
 shmq_status shmq_row_file_lives(int fd, const shmq_row_cipher *by, uint64_t from, uint64_t below, shmq_row_life *lives,
                                 uint32_t *count, uint64_t *last);
+/* These rows, as their file listed them, into the bytes of `f`: what the file has no more fits no checksum. SHMQ_DENIED: it needs
+ * another key. SHMQ_OS: see errno. */
+shmq_status shmq_row_file_pick(shmq_row_file *f, int fd, const shmq_row_cipher *by, const shmq_row_life *lives,
+                               shmq_row *rows, uint32_t count);
+/* Marks them as gone. False: errno says why. */
+bool shmq_row_file_drop(int fd, const shmq_row_life *lives, uint32_t count);
 /* Marks the row of this place as gone, if the file has it. */
 bool shmq_row_file_mark(shmq_row_file *f, int fd, uint64_t place);
 /* Rows with keys in [from, below), at most *count, and no more than `bytes` beyond the first. They point into the

@@ -48,6 +48,21 @@ void shmq_rows_directory_delete(int base, const char *path) {
     (void)unlinkat(base, path, AT_REMOVEDIR);
 }
 
+uint64_t shmq_rows_directory_bytes(int base, const char *path) {
+    uint64_t bytes = 0, place;
+    struct stat file;
+    DIR *directory = shmq_rows_directory_open(base, path);
+    for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
+        if (shmq_rows_file_place(e->d_name, &place) && fstatat(dirfd(directory), e->d_name, &file, 0) == 0) {
+            bytes += (uint64_t)file.st_size;
+        }
+    }
+    if (directory != NULL) {
+        closedir(directory);
+    }
+    return bytes;
+}
+
 bool shmq_rows_is_of_queue(const char *name, unsigned *index, unsigned *incarnation) {
     char same[40];
     unsigned depth = 0;

@@ -20,6 +20,8 @@ bool shmq_rows_directory_make(int base, const char *path, struct stat *as, bool 
 bool shmq_rows_directory_make_private(int base, const char *path, struct stat *as, bool sweeps);
 /* As far as it holds files that are named as those of rows are: another file stays, and the directory with it. */
 void shmq_rows_directory_delete(int base, const char *path);
+/* Of these files. */
+uint64_t shmq_rows_directory_bytes(int base, const char *path);
 /* Is it the directory of a queue, or of one of its levels? True only of names that path_of() of file_backing.c makes. */
 bool shmq_rows_is_of_queue(const char *name, unsigned *index, unsigned *incarnation);
 /* A file is named by its first place. */

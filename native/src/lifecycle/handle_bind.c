@@ -7,7 +7,10 @@
 #include "shmq/level.h"
 #include "shmq/ring.h"
 #include "shmq/ring_old.h"
+#include "shmq/ring_scattered.h"
+#include "shmq/waiting.h"
 #include "shmq/privilege.h"
+#include "shmq/row_selector.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 
@@ -158,11 +161,17 @@ void shmq_queue_unbind(shmq_queue *q) {
         pthread_mutex_unlock(&m->handles_lock);
     }
     shmq_group_book_free(q);
+    shmq_row_selectors_free(q);
     if (q->serial == m->serial && !shmq_member_forked(m)) {
         shmq_file_backing_free(q);
+        for (uint32_t depth = 0; depth < q->levels; depth++) {
+            shmq_heads_free(shmq_level(q, depth));
+        }
     } /* else it is the parent's, and a thread of the parent may have been using it */
     for (uint32_t depth = 0; depth < q->rings; depth++) {
         shmq_old_free(shmq_level(q, depth));
+        shmq_scattered_free(shmq_level(q, depth));
+        shmq_known_free(shmq_level(q, depth));
     }
     free(q->lower);
     free(q);
@@ -185,11 +194,15 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
         q->counters = counters;
         q->backing = NULL; /* a thread of the parent may have left it half done */
         shmq_group_book_reset(q);
+        shmq_row_selectors_reset(q);
         status = attach_counters(q->m, q);
         q->serial = status == SHMQ_OK ? q->m->serial : q->serial;
         shmq_levels_rebind(q);
         for (uint32_t depth = 0; depth < q->rings; depth++) {
+            shmq_level(q, depth)->heads = NULL; /* likewise */
             shmq_old_reset(shmq_level(q, depth));
+            shmq_scattered_reset(shmq_level(q, depth));
+            shmq_known_reset(shmq_level(q, depth));
         }
     }
     pthread_mutex_unlock(&q->m->handles_lock);

@@ -16,9 +16,11 @@
 #include "shmq/flow.h"
 #include "shmq/level.h"
 #include "shmq/ring.h"
+#include "shmq/ring_walk.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/unused.h"
+#include "shmq/waiting.h"
 #include "shmq/watch.h"
 
 static bool is_deleted(const shmq_queue *q) { return shmq_load_seq(&q->page->state) == SHMQ_QUEUE_DELETED; }
@@ -38,7 +40,9 @@ static bool any(const shmq_queue *q, wanted *is_wanted) {
 }
 
 /* In a queue with dead letters, rows on disk become dead letters, too. */
-static bool any_rows(const shmq_queue *q) { return shmq_has_dead_letter(q) && shmq_flow_rows(q) != 0; }
+static bool any_rows(const shmq_queue *q) {
+    return shmq_has_dead_letter(q) && (shmq_flow_rows(q) != 0 || shmq_waiting_rows(q).count != 0);
+}
 
 /* D2 */
 static void empty_out(shmq_queue *q) {
@@ -174,7 +178,8 @@ static bool is_left(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word
 static bool bring_any(shmq_queue *q) {
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_ring *back = shmq_level(q, depth);
-        if (shmq_flow_is_on(shmq_flow_at(back)) && shmq_flow_bring(back) == SHMQ_OK) {
+        if ((shmq_flow_is_on(shmq_flow_at(back)) && shmq_flow_bring(back) == SHMQ_OK) ||
+            (shmq_waiting_of(back->shm).count != 0 && shmq_waiting_bring(back) == SHMQ_OK)) {
             return true;
         }
     }

@@ -25,7 +25,7 @@ typedef struct holdings {
     uint64_t page;
     uint64_t ring;
     uint64_t cold[SHMQ_RINGS_MAX];
-    uint64_t chunks[SHMQ_CHUNKS];
+    uint64_t chunks[SHMQ_CHUNKS], selectors[SHMQ_CHUNKS];
 } holdings;
 
 static void give_back(shmq_member *m, const holdings *held) {
@@ -38,6 +38,9 @@ static void give_back(shmq_member *m, const holdings *held) {
     for (uint32_t i = 0; i < SHMQ_CHUNKS; i++) {
         if (held->chunks[i] != 0) {
             shmq_page_give(m, held->chunks[i]);
+        }
+        if (held->selectors[i] != 0) {
+            shmq_page_give(m, held->selectors[i]);
         }
     }
     shmq_page_give(m, held->page);
@@ -82,6 +85,7 @@ static void release(shmq_member *m, shmq_directory_shm *entry, uint64_t word) {
     }
     for (uint32_t i = 0; i < SHMQ_CHUNKS; i++) {
         held.chunks[i] = shmq_load_seq(&page->chunks[i]);
+        held.selectors[i] = shmq_load_seq(&page->selectors[i]);
     }
     /* Repeatable, so it is done before the one store that takes the root away. */
     shmq_ring_discard(m, page);

@@ -242,6 +242,8 @@ static usage count_slots(const shmq_queue *q) {
         used.entries -= shmq_load_seq((shmq_a64 *)&front->flushed) - shmq_load_seq((shmq_a64 *)&front->pulled);
         used.bytes -=
             shmq_load_seq((shmq_a64 *)&front->flushed_bytes) - shmq_load_seq((shmq_a64 *)&front->pulled_bytes);
+        used.entries += shmq_load_seq((shmq_a64 *)&ring->waiting) - shmq_load_seq((shmq_a64 *)&ring->came);
+        used.bytes += shmq_load_seq((shmq_a64 *)&ring->waiting_bytes) - shmq_load_seq((shmq_a64 *)&ring->came_bytes);
     }
     return used;
 }

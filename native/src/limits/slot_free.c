@@ -18,6 +18,7 @@ bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
         shmq_moving(q, -1);
     }
     if (freed) {
+        shmq_changed(r, slot);
         now = shmq_load_seq(&q->page->limited);
         if (SHMQ_UNLIKELY((now & ~limited) != 0 || bytes == SHMQ_UNWEIGHED)) {
             shmq_recount_ask(q); /* a limit came between the look and the CAS, or the slot's bytes are not known */

@@ -49,18 +49,17 @@ static bool withdraw(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t 
     if (!shmq_seize(r, slot, word, position, &d)) {
         return false;
     }
-    shmq_add_relaxed(&r->queue->counters->purged, 1);
-    return shmq_settle(r->queue, &d) == SHMQ_OK;
+    return shmq_entry_ends(r, &d, SHMQ_END_PURGED) == SHMQ_OK;
 }
 
 shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until_ns, shmq_lock_seen *seen) {
     shmq_ring *r = shmq_level_for(q, o->priority);
-    shmq_slot_shm *slot = shmq_slot_at(r, o->position);
+    shmq_slot_shm *slot = shmq_slot_at(r, o->made.position);
     shmq_ring_shm *home = &q->page->ring;
     uint64_t step = 1000, slice_end = shmq_slice_end(q->m);
     for (;;) {
         uint64_t word, now = shmq_now_ns();
-        enum fate fate = fate_of(r, slot, o->position, &word);
+        enum fate fate = fate_of(r, slot, o->made.position, &word);
         if (fate == IS_GONE) {
             return shmq_receipt_says_returned(q->m, o->receipt) ? SHMQ_SETTLED : SHMQ_OK; /* P3 */
         }
@@ -68,7 +67,7 @@ shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until
             return SHMQ_OK;
         }
         if (fate == WAITS && now >= until_ns) {
-            if (withdraw(r, slot, word, o->position)) {
+            if (withdraw(r, slot, word, o->made.position)) {
                 return SHMQ_EMPTY;
             }
             continue;

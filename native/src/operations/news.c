@@ -20,8 +20,8 @@ void shmq_news_forget(shmq_news *news, uint32_t count) {
 static shmq_status look(const shmq_queue_wait *w, bool *final, shmq_delivery *d) {
     bool claimed;
     shmq_status status = shmq_look(w, &claimed, d);
-    *final = status == SHMQ_EMPTY && !claimed && !d->left && !d->starved &&
-             (!shmq_flow_is_on(d->flow_seen) || d->searched) && shmq_load_seq(&w->q->page->shut_down) == SHMQ_OPEN;
+    *final = status == SHMQ_EMPTY && !claimed && d->seen.why == SHMQ_AT_END &&
+             shmq_load_seq(&w->q->page->shut_down) == SHMQ_OPEN;
     return status;
 }
 

@@ -14,7 +14,7 @@ void shmq_loose_settle(shmq_ring *r, shmq_slot_shm *slot) {
     while (shmq_is_loose(shmq_word_state(word))) {
         shmq_delivery d = {0};
         if (shmq_seize(r, slot, word, shmq_load_acquire(&slot->position), &d)) { /* SYNC ring.publish */
-            (void)shmq_ring_settle(r, &d);
+            (void)shmq_entry_ends(r, &d, SHMQ_END_DELETED);
         }
         word = shmq_load_seq(&slot->word);
     }
@@ -45,7 +45,7 @@ bool shmq_put_in_time(shmq_ring *r, uint64_t position) {
            shmq_load_acquire(&slot->position) == position) { /* SYNC ring.publish */
         shmq_delivery d = {0};
         if (shmq_seize(r, slot, word, position, &d)) {
-            return shmq_ring_settle(r, &d) != SHMQ_OK;
+            return shmq_entry_ends(r, &d, SHMQ_END_DELETED) != SHMQ_OK;
         }
         word = shmq_load_seq(&slot->word);
     }

@@ -16,6 +16,9 @@ static bool read_entry(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_
            shmq_browse_valid(r, d);
 }
 
+/* On its way to the rows, where browsers find it. */
+static bool is_flushed(uint64_t word) { return shmq_word_state(word) == SHMQ_MOVING && (word & SHMQ_FLAG_WAITS) == 0; }
+
 static bool next_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t *position) {
     shmq_old_small small;
     shmq_old_list *list = shmq_old_begin(r, false, &small);
@@ -52,7 +55,7 @@ shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d,
                 return SHMQ_OK;
             }
             if (shmq_load_seq(&slot->word) == word) { /* else it may have gone while it was read */
-                *moving = shmq_word_state(word) == SHMQ_MOVING ? p + 1 : *moving;
+                *moving = is_flushed(word) ? p + 1 : *moving;
                 p++;
             }
             continue;
@@ -89,9 +92,22 @@ shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d,
             }
             continue;
         }
-        *moving = here && state == SHMQ_MOVING ? p + 1 : *moving;
+        *moving = here && is_flushed(word) ? p + 1 : *moving;
         p++;
     }
+}
+
+uint64_t shmq_pass_held(shmq_ring *r, uint64_t position) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), laid = shmq_slots_laid(r), p = position;
+    for (; p < tail && p + count >= tail && (p & r->mask) < laid; p++) {
+        const shmq_slot_shm *slot = shmq_slot_at(r, p);
+        uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
+        if (!shmq_state_is_in_hand(shmq_word_state(word)) ||
+            !shmq_is_here(slot, word, shmq_lap_ahead(word, shmq_turn(r, p)), p)) {
+            break;
+        }
+    }
+    return p;
 }
 
 bool shmq_browse_valid(const shmq_ring *r, const shmq_delivery *d) {

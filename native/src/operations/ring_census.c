@@ -1,12 +1,14 @@
 /* Looks at a whole ring: counts, questions, join. */
 #include "shmq/flow.h"
 #include "shmq/level.h"
-#include "shmq/ring.h"
+#include "shmq/ring_walk.h"
 #include "shmq/sleepers.h"
+#include "shmq/stretch.h"
 #include "shmq/wait.h"
+#include "shmq/waiting.h"
 
 static void count_entry(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, shmq_census *c) {
-    uint32_t state = shmq_word_state(word);
+    uint32_t state = (word & SHMQ_FLAG_WAITS) != 0 ? SHMQ_HELD : shmq_word_state(word);
     uint64_t since;
     uint64_t place = SHMQ_UNLIKELY(shmq_is_front(r))
                          ? shmq_place_at(shmq_depth_at(r), shmq_front_place(r, slot))
@@ -48,50 +50,69 @@ static void count_entry(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t 
     c->first_position = place < c->first_position ? place : c->first_position;
 }
 
-/* Counts one level. Returns the position below which every entry is settled or carried. */
-static uint64_t count_level(const shmq_ring *r, shmq_census *c) {
-    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
-    uint64_t low = shmq_load_seq(&r->shm->floor);
-    if (tail > count && low < tail - count) {
-        low = tail - count;
-    }
-    uint64_t settled = low; /* below it everything is settled or carried */
-    bool contiguous = true;
-    for (uint64_t p = low; p < tail; p++) {
+/* From position `p` on, below `end`. Returns the first position that has an entry, or a claim; `end`: none has. */
+static uint64_t count_positions(const shmq_ring *r, uint64_t p, uint64_t end, shmq_census *c) {
+    uint64_t first = end;
+    for (; p < end; p++) {
         const shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_seq(
             &((shmq_slot_shm *)slot)->word); /* SYNC ring.publish; seq: the last look of join() before it sleeps */
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
-        if (ahead == 0 && !shmq_word_carried(word)) {
-            contiguous = false;
+        if (shmq_lap_ahead(word, shmq_turn(r, p)) == 0 && !shmq_word_carried(word)) {
+            first = p < first ? p : first;
             count_entry(r, slot, word, c);
-        } else if (contiguous) {
-            settled = p + 1;
         }
     }
-    for (uint64_t w = 0; w < (count + 63) / 64; w++) {
-        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
-            const shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
-            uint64_t word = shmq_load_seq(
-                &((shmq_slot_shm *)slot)->word); /* SYNC ring.publish; seq: the last look of join() before it sleeps */
-            if (shmq_word_carried(word) && shmq_state_is_entry(shmq_word_state(word))) {
-                count_entry(r, slot, word, c);
-            }
+    return first;
+}
+
+/* Of old entries in these slots. */
+static void count_carried(const shmq_ring *r, uint64_t from, uint64_t end, shmq_census *c) {
+    for (shmq_met e; shmq_walk_old(r, &from, end, &e);) {
+        if (shmq_state_is_entry(shmq_word_state(e.word))) {
+            count_entry(r, e.slot, e.word, c);
         }
     }
-    if (!shmq_is_front(r)) {
-        c->next_position = shmq_place_at(r->depth, tail);
-    }
+}
+
+/* The lowest position that may be neither settled nor carried. */
+static uint64_t lowest(const shmq_ring *r, uint64_t tail) {
+    uint64_t low = shmq_load_seq(&r->shm->floor), count = shmq_slot_count(r);
+    return tail > count && low < tail - count ? tail - count : low;
+}
+
+/* Counts one level. Returns the position below which every entry is settled or carried. */
+static uint64_t count_level(const shmq_ring *r, shmq_census *c) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail);
+    uint64_t settled = count_positions(r, lowest(r, tail), tail, c);
+    count_carried(r, 0, shmq_slot_count(r), c);
     return settled;
 }
 
-/* Counts the rows on disk. The first row is first in order if nothing lies below it in memory. */
+void shmq_stretch_count(const shmq_ring *r, uint64_t stretch, shmq_census *c) {
+    uint64_t begin = stretch << SHMQ_STRETCH_SHIFT, slots = shmq_slot_count(r);
+    uint64_t many = UINT64_C(1) << SHMQ_STRETCH_SHIFT, tail = shmq_load_seq(&r->shm->tail), low = lowest(r, tail);
+    many = many < slots ? many : slots;
+    /* The slots of one lap from `low` on: those behind the one of `low` come first, those before it at the lap's end. */
+    uint64_t from = low + ((begin - low) & r->mask), lap = low + slots;
+    uint64_t end = from + many < lap ? from + many : lap;
+    (void)count_positions(r, from, end < tail ? end : tail, c);
+    end = low + (from + many - end);
+    (void)count_positions(r, low, end < tail ? end : tail, c);
+    count_carried(r, begin, begin + many, c);
+}
+
+/* Counts the rows on disk, and says where the next newcomer comes to. The first row is first in order if nothing lies below it in memory. */
 static void count_rows(const shmq_queue *q, shmq_census *c) {
+    uint32_t last = q->levels - 1;
+    c->next_position = shmq_place_at(last, shmq_load_seq((shmq_a64 *)&shmq_level_ring(q, last)->tail));
     if (SHMQ_LIKELY(!shmq_has_flowed(q))) {
         return;
     }
     uint64_t rows = shmq_flow_rows(q);
-    c->flowed = rows;
+    const shmq_ordinal waiting = shmq_waiting_rows(q);
+    c->flowed = rows + waiting.count;
+    c->delayed += waiting.count;
+    c->bytes += waiting.bytes;
     c->ready += rows;
     c->bytes += rows != 0 ? shmq_flow_bytes(q) : 0;
     for (uint32_t depth = 0; depth < q->levels; depth++) {
@@ -113,6 +134,17 @@ void shmq_ring_count(const shmq_queue *q, shmq_census *c) {
     count_rows(q, c);
 }
 
+void shmq_ring_sizes(shmq_queue *q, shmq_census *c) {
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->unfinished) != 0)) {
+        shmq_flow_mend(q);
+    }
+    *c = (shmq_census){.first_position = UINT64_MAX};
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
+        shmq_ring_known(shmq_level(q, depth), c);
+    }
+    count_rows(q, c);
+}
+
 void shmq_ring_census(shmq_queue *q, shmq_census *c) {
     shmq_ring level;
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->unfinished) != 0)) {
@@ -130,13 +162,10 @@ static bool can_be_taken(uint64_t word) {
 }
 
 static bool any_carried(const shmq_ring *r) {
-    for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
-        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
-            const shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
-            uint64_t word = shmq_load_seq(&((shmq_slot_shm *)(uintptr_t)slot)->word);
-            if (shmq_word_carried(word) && can_be_taken(word)) {
-                return true;
-            }
+    uint64_t index = 0;
+    for (shmq_met e; shmq_walk_old(r, &index, shmq_slot_count(r), &e);) {
+        if (can_be_taken(e.word)) {
+            return true;
         }
     }
     return false;

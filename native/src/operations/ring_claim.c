@@ -23,12 +23,11 @@ static shmq_status move_one(shmq_queue *from, shmq_delivery *d, shmq_queue *to, 
         .priority = d->priority,
         .kept_id = d->message_id,
         .enqueued_ns = d->enqueued_ns,
-        .turn = result->room,
-        .relief = result->relief,
+        .wait = {.turn = result->room, .relief = result->relief},
     };
-    shmq_status status = shmq_move(from, d, to, &o);
-    result->room = o.turn;
-    result->relief = o.relief;
+    shmq_status status = shmq_move_held(from, d, to, &o);
+    result->room = o.wait.turn;
+    result->relief = o.wait.relief;
     shmq_unprepare(to, &o);
     return status;
 }
@@ -48,7 +47,7 @@ static shmq_status take(shmq_queue *from, shmq_queue *to, shmq_subscription *by,
     SHMQ_TRY(shmq_offer_seize(from, d));
     if (shmq_why_dead(from, d) != SHMQ_LIVES) {
         result->dead = *d;
-        result->dead.by = NULL;
+        result->dead.as.by = NULL;
         return SHMQ_POISONED;
     }
     if (SHMQ_UNLIKELY(!shmq_delivery_intact(from, d))) {
@@ -59,7 +58,6 @@ static shmq_status take(shmq_queue *from, shmq_queue *to, shmq_subscription *by,
     if (status == SHMQ_OK) {
         result->entries++;
         result->bytes += bytes;
-        shmq_add_relaxed(&from->counters->purged, 1);
     } else if (status != SHMQ_SETTLED) {
         (void)shmq_put_back(from, d);
     }
@@ -88,11 +86,38 @@ static shmq_status end(shmq_claimed *result, shmq_status why) {
  * has left to a consumer of higher rank, so this is not the end of the queue. */
 static shmq_status next(shmq_queue_wait *of, shmq_delivery *d) {
     uint32_t which;
-    shmq_status status = shmq_offer_wait_any(of, 1, 0, 0, &which, d);
+    shmq_status status = shmq_load_relaxed(&of->q->page->shut_down) != SHMQ_STOPPED
+                             ? shmq_offer_to(of->q, of->owner, of->by, d)
+                             : SHMQ_EMPTY;
+    if (SHMQ_LIKELY(status != SHMQ_EMPTY)) {
+        return status;
+    }
+    status = shmq_offer_wait_any(of, 1, 0, 0, &which, d);
     if (status != SHMQ_EMPTY && status != SHMQ_SHUT_DOWN) {
         return status;
     }
-    return SHMQ_UNLIKELY(of->partial) ? SHMQ_FULL_MEMORY : SHMQ_EMPTY;
+    return SHMQ_UNLIKELY(shmq_is_partial(of)) ? SHMQ_FULL_MEMORY : SHMQ_EMPTY;
+}
+
+static shmq_status claim_piece(shmq_queue_wait *of, shmq_queue *to, const shmq_claim_limits *limits,
+                               shmq_claimed *result) {
+    shmq_queue *from = of->q;
+    for (uint32_t looks = 0; result->entries < limits->entries; looks++) {
+        shmq_delivery d;
+        shmq_status status = looks == PIECE ? SHMQ_INTERRUPTED : next(of, &d);
+        result->turn = of->turn;
+        if (status == SHMQ_OK && !fits(limits, result, &d)) {
+            shmq_offer_cancel(from, &d);
+            break;
+        }
+        if (status == SHMQ_OK) {
+            status = take(from, to, of->by, &d, result);
+        }
+        if (status != SHMQ_OK && status != SHMQ_SETTLED) {
+            return status;
+        }
+    }
+    return SHMQ_OK;
 }
 
 shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits *limits, shmq_subscription *by,
@@ -101,20 +126,11 @@ shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits
     if (result->entries == 0) {
         (void)shmq_reap_now(from->m); /* what a dead process had in hand is in its place before the first look */
     }
-    for (uint32_t looks = 0; result->entries < limits->entries; looks++) {
-        shmq_delivery d;
-        shmq_status status = looks == PIECE ? SHMQ_INTERRUPTED : next(&of, &d);
-        result->turn = of.turn;
-        if (status == SHMQ_OK && !fits(limits, result, &d)) {
-            shmq_offer_cancel(from, &d);
-            break;
-        }
-        if (status == SHMQ_OK) {
-            status = take(from, to, by, &d, result);
-        }
-        if (status != SHMQ_OK && status != SHMQ_SETTLED) {
-            return end(result, status);
-        }
+    shmq_status status = shmq_queue_enter(from);
+    if (status == SHMQ_OK) {
+        shmq_add_unsettled(from->m, 1); /* once for all: there is always an entry that is not there for all yet */
+        status = claim_piece(&of, to, limits, result);
+        shmq_add_unsettled(from->m, -1);
     }
-    return end(result, SHMQ_OK);
+    return end(result, status);
 }

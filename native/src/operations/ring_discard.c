@@ -2,6 +2,7 @@
 #include "shmq/flow.h"
 #include "shmq/ring.h"
 #include "shmq/ring_memory.h"
+#include "shmq/ring_walk.h"
 
 #define PIECE 4096u /* entries: less than a millisecond */
 
@@ -9,7 +10,7 @@
 static shmq_status discard(shmq_ring *r, uint64_t position, uint64_t *discarded) {
     shmq_delivery d;
     shmq_status status = shmq_steal(r, position, true, &d);
-    if (status == SHMQ_OK && shmq_ring_settle(r, &d) == SHMQ_OK) {
+    if (status == SHMQ_OK && shmq_entry_ends(r, &d, SHMQ_END_PURGED) == SHMQ_OK) {
         ++*discarded;
     }
     return status == SHMQ_EMPTY ? SHMQ_OK : status;
@@ -22,14 +23,10 @@ static bool is_ready(uint64_t word) {
 
 /* Discards entries below tail - N, all of which are carried. */
 static shmq_status discard_carried(shmq_ring *r, uint64_t end, uint64_t *discarded) {
-    for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
-        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
-            shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
-            uint64_t word = shmq_load_acquire(&slot->word);         /* SYNC ring.publish */
-            uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-            if (shmq_word_carried(word) && is_ready(word) && position < end && shmq_slot_at(r, position) == slot) {
-                SHMQ_TRY(discard(r, position, discarded));
-            }
+    uint64_t index = 0;
+    for (shmq_met e; shmq_walk_old(r, &index, shmq_slot_count(r), &e);) {
+        if (is_ready(e.word) && e.position < end && shmq_slot_at(r, e.position) == e.slot) {
+            SHMQ_TRY(discard(r, e.position, discarded));
         }
     }
     return SHMQ_OK;

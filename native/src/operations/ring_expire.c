@@ -1,14 +1,11 @@
 /* A message that is past its time is settled, or becomes a dead letter. */
 #include "shmq/level.h"
 #include "shmq/ring_time.h"
+#include "shmq/ring_walk.h"
 #include "shmq/cold.h"
 
 shmq_status shmq_expire(shmq_queue *q, shmq_delivery *d) {
-    SHMQ_TRY(shmq_settle(q, d));
-    if (q->counters != NULL) {
-        shmq_add_relaxed(&q->counters->expired, 1);
-    }
-    return SHMQ_OK;
+    return shmq_entry_ends(shmq_level(q, d->depth), d, SHMQ_END_EXPIRED);
 }
 
 bool shmq_drop_expired(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {

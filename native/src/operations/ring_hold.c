@@ -13,6 +13,9 @@ bool shmq_hold_end_now(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
     shmq_add_unsettled(q->m, 1);
     bool ended = shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word))); /* T18 */
+    if (ended) {
+        shmq_changed(r, slot);
+    }
     if (ended && shmq_slot_at(r, p) == slot) {
         shmq_rewind(r, p); /* takers that passed it while it was held turn back, as after a release */
     } else if (ended) {
@@ -25,8 +28,7 @@ bool shmq_hold_end_now(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     return ended;
 }
 
-bool shmq_hold_end(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
-    uint64_t now = shmq_now_ns();
+bool shmq_hold_end(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t now) {
     if (shmq_held_until(r, slot, now) > now && shmq_load_seq(&slot->word) == word) {
         return false;
     }
@@ -54,6 +56,7 @@ shmq_status shmq_release_until(shmq_queue *q, shmq_delivery *d, bool attempt, ui
     for (uint64_t word = shmq_own_word(q, d); word != 0; word = shmq_own_word(q, d)) {
         uint64_t held = shmq_word_to(word, SHMQ_HELD, 0, d->tag) | SHMQ_FLAG_REDELIVERED;
         if (shmq_cas_seq(&slot->word, word, held)) { /* T15 */
+            shmq_changed(r, slot);
             shmq_make_due(r, until_ns);
             shmq_let_go(q, d); /* after the due word: a process that holds nothing owes nothing */
             shmq_came_back(r, slot);

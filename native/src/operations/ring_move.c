@@ -32,6 +32,7 @@ static bool show(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     if (!shmq_cas_seq(&slot->word, word, shmq_word_to(word, state, 0, shmq_word_tag(word)))) { /* T7 */
         return false;
     }
+    shmq_changed(r, slot);
     if (shmq_slot_at(r, p) == slot) {
         shmq_rewind(r, p);
     } else {
@@ -63,7 +64,7 @@ static bool withdraw(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
 /* M1 */
 static shmq_status take_over(shmq_queue *from, shmq_delivery *d) {
     if (d->owner == shmq_self(from)) {
-        return shmq_lock(from, d);
+        return shmq_word_state(d->word) == SHMQ_LOCKED ? SHMQ_OK : shmq_lock(from, d);
     }
     for (uint64_t word = shmq_own_word(from, d); word != 0; word = shmq_own_word(from, d)) {
         shmq_ring *level = shmq_level(from, d->depth);
@@ -82,9 +83,9 @@ static shmq_status take_over(shmq_queue *from, shmq_delivery *d) {
 
 /* M3 and M4. The entry belongs to the mover: other processes change nothing but its lap. */
 static shmq_status settle_and_show(shmq_queue *from, shmq_delivery *d, shmq_ring *to, shmq_outgoing *o) {
-    shmq_slot_shm *slot = shmq_slot_at(to, o->position);
+    shmq_slot_shm *slot = shmq_slot_at(to, o->made.position);
     shmq_status status = shmq_queue_usable(to->queue);
-    status = status == SHMQ_OK ? shmq_settle(from, d) : status;
+    status = status == SHMQ_OK ? shmq_entry_ends(shmq_level(from, d->depth), d, o->source_end) : status;
     bool done = false;
     uint64_t word;
     while (!done && (word = pending_word(slot, shmq_self(to->queue))) != 0) {
@@ -97,20 +98,25 @@ static shmq_status settle_and_show(shmq_queue *from, shmq_delivery *d, shmq_ring
     return status;
 }
 
-shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o) {
+shmq_status shmq_move_held(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o) {
     d->receipt = 0; /* the message stays, in another queue: its put counts that as taken */
     SHMQ_TRY(take_over(from, d));
     o->intent = shmq_intent(from->index, from->incarnation, d->depth, d->tag);
     o->source = d->position;
-    /* The mover counts the entry as held until the entry is there for all: the watcher looks after processes that hold
-     * something. */
-    shmq_add_unsettled(from->m, 1);
     shmq_status status = shmq_put(to, o, 0);
     if (status == SHMQ_OK) {
         status = settle_and_show(from, d, shmq_level(to, shmq_depth_of(to, o->priority)), o);
         o->block.offset = 0; /* the block is the entry's now, in each case */
-        o->prepared = false;
+        o->made.prepared = false;
     }
+    return status;
+}
+
+shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o) {
+    /* The mover counts the entry as held until the entry is there for all: the watcher looks after processes that hold
+     * something. */
+    shmq_add_unsettled(from->m, 1);
+    shmq_status status = shmq_move_held(from, d, to, o);
     shmq_add_unsettled(from->m, -1);
     return status;
 }

@@ -54,15 +54,15 @@ static bool more_below(const shmq_ring *r) {
 }
 
 static void took(shmq_ring *r, const shmq_delivery *d) {
-    if (d->by != NULL) {
-        shmq_cursor_set(d->by, r, d->cursor, d->position + 1, d->epoch_seen);
-    } else if (d->in_turn) {
-        shmq_head_advance(r, d->head_seen, d->position + 1);
+    if (d->as.by != NULL) {
+        shmq_cursor_set(d->as.by, r, d->seen.cursor, d->position + 1, d->seen.epoch);
+    } else if (d->seen.in_turn) {
+        shmq_head_advance(r, d->seen.head, d->position + 1);
     }
     shmq_store_relaxed(&r->near, d->position);
     /* The baton: a taker that leaves with an entry looks whether there is one more for a sleeper. */
     if (shmq_anybody_idle(r->queue) &&
-        (!d->in_turn || d->flow_seen != 0 || more_behind(r, d->position) || more_below(r))) {
+        (!d->seen.in_turn || d->seen.flow != 0 || more_behind(r, d->position) || more_below(r))) {
         shmq_notify(r->queue);
     }
 }
@@ -73,7 +73,7 @@ shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d) {
     uint64_t word;
     while ((word = own_offer(q, slot, d)) != 0) { /* a loop: the tail may carry the entry meanwhile */
         if (shmq_slot_free(r, slot, word)) { /* T10: taken and settled at once */
-            shmq_add_relaxed(&q->counters->got, 1);
+            shmq_entries_ended(q, 1, SHMQ_END_GOT);
             if (word & SHMQ_FLAG_REDELIVERED) {
                 shmq_add_relaxed(&q->counters->redelivered, 1);
             }
@@ -96,6 +96,7 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
         if (!shmq_cas_seq(&slot->word, word, acquired)) { /* T10 */
             continue;
         }
+        shmq_changed(r, slot);
         d->word = acquired;
         d->counted = true;
         if (leased && shmq_lease_begin(r, d) != SHMQ_OK) {
@@ -152,10 +153,10 @@ bool shmq_choose(shmq_queue *q, shmq_subscription *by, shmq_delivery *d) {
     if (shmq_taker(q, by) == NULL) {
         return false;
     }
-    if (!d->peek) {
+    if (!d->as.peek) {
         shmq_offer_cancel(q, d);
     }
-    d->by = by;
-    d->version = shmq_version(q);
+    d->as.by = by;
+    d->seen.version = shmq_version(q);
     return true;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "shmq/alert.h"
+#include "shmq/cold.h"
 #include "shmq/queue_ending.h"
 #include "shmq/group.h"
 #include "shmq/flow.h"
@@ -22,7 +23,7 @@ static uint32_t crc_of_fields(const shmq_queue *q, const shmq_outgoing *o) {
     unsigned char fields[24] = {0};
     uint32_t body_len = (uint32_t)o->body_len;
     uint16_t headers_len = (uint16_t)o->headers_len;
-    memcpy(fields, &o->message_id, 8);
+    memcpy(fields, &o->made.message_id, 8);
     memcpy(fields + 8, &o->enqueued_ns, 8);
     memcpy(fields + 16, &body_len, 4);
     memcpy(fields + 20, &headers_len, 2);
@@ -103,7 +104,7 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
 static uint64_t weight_of(const shmq_outgoing *o) { return o->headers_len + o->body_len; }
 
 shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
-    if (o->prepared) {
+    if (o->made.prepared) {
         return SHMQ_OK;
     }
     if (o->headers_len > SHMQ_HEADERS_MAX || o->body_len > SHMQ_BODY_MAX) {
@@ -113,23 +114,27 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     if (o->enqueued_ns == 0) {
         o->enqueued_ns = shmq_put_ns(q->m);
     }
-    o->group = SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) ? shmq_group_of_headers(o->headers, o->headers_len) : 0;
+    o->made.group =
+        SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) ? shmq_group_of_headers(q, o->headers, o->headers_len) : 0;
+    if (SHMQ_UNLIKELY(o->made.group != 0)) {
+        SHMQ_TRY(shmq_cold_need(&q->first)); /* places for groups lie there */
+    }
     SHMQ_TRY(shmq_time_prepare(shmq_level_for(q, o->priority), o));
     bool loaned = o->block.offset != 0;
     if (!loaned && o->headers_len + o->body_len > q->first.inline_bytes) {
         uint64_t start = shmq_body_start(o->headers_len);
-        o->lacking = SHMQ_FULL_MEMORY;
-        SHMQ_TRY(o->brief ? shmq_block_take(q->m, start + o->body_len, &o->block)
-                          : shmq_take_block(q, start + o->body_len, until_ns, &o->relief, &o->block));
+        o->wait.lacking = SHMQ_FULL_MEMORY;
+        SHMQ_TRY(o->wait.brief ? shmq_block_take(q->m, start + o->body_len, &o->block)
+                               : shmq_take_block(q, start + o->body_len, until_ns, &o->wait.relief, &o->block));
         unsigned char *to = shmq_at(q->m, o->block.offset);
         if (o->headers_len != 0) {
             memcpy(to, o->headers, o->headers_len);
         }
         copy_pieces(to + start, o);
     }
-    o->message_id = SHMQ_UNLIKELY(o->kept_id != 0) ? o->kept_id : shmq_new_id(q->m);
-    o->crc = q->crc_at_put ? crc_of_message(q, o) : 0;
-    o->prepared = true;
+    o->made.message_id = SHMQ_UNLIKELY(o->kept_id != 0) ? o->kept_id : shmq_new_id(q->m);
+    o->made.crc = q->crc_at_put ? crc_of_message(q, o) : 0;
+    o->made.prepared = true;
     /* Signed: a message that keeps an old time causes no look, and does not turn the clock back for the others. */
     if ((int64_t)(o->enqueued_ns - shmq_load_relaxed(&q->m->gone_looked_ns)) > (int64_t)SHMQ_SLICE_NS) {
         shmq_store_relaxed(&q->m->gone_looked_ns, o->enqueued_ns);
@@ -141,23 +146,23 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
 
 void shmq_unprepare(shmq_queue *q, shmq_outgoing *o) {
     if (SHMQ_UNLIKELY(shmq_member_is_closed(q->m))) { /* the close has given back what this process had */
-        o->ticket = (shmq_ticket){0};
+        o->wait.ticket = (shmq_ticket){0};
         o->block.offset = 0;
-        o->prepared = false;
+        o->made.prepared = false;
         return;
     }
-    shmq_line_leave(q, &o->ticket);
+    shmq_line_leave(q, &o->wait.ticket);
     if (o->block.offset != 0) {
         shmq_block_drop(q->m, o->block.offset, o->block.generation, 0);
         o->block.offset = 0;
     }
-    o->prepared = false;
+    o->made.prepared = false;
 }
 
 /* The tail lags by a few places at the most. A producer that has moved it on so often is misled by a damaged word. */
 #define LONGEST_HELP (UINT64_C(1) << 20)
 
-/* Steps 1 to 5 of put. On success o->position is CLAIMED by this process. */
+/* Steps 1 to 5 of put. On success o->made.position is CLAIMED by this process. */
 static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
     shmq_ring_shm *ring = r->shm;
     for (uint64_t steps = 0;; steps++) {
@@ -193,14 +198,14 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
             if (shmq_word_carried(word)) {
                 shmq_and_seq(&r->carried[(t & r->mask) >> 6], ~shmq_carried_bit(r, t));
             }
-            o->position = t;
+            o->made.position = t;
             return SHMQ_OK;
         }
         if (ahead < -1) {
             SHMQ_TRY(shmq_mark_broken(r, slot, word, turn));
             continue;
         }
-        if (!shmq_claim_clear(r, slot, word, false) && !shmq_carry(r, t, o->far)) {
+        if (!shmq_claim_clear(r, slot, word, false) && !shmq_carry(r, t, o->wait.far)) {
             return SHMQ_FULL_RING;
         }
     }
@@ -239,8 +244,8 @@ SHMQ_INLINE shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticke
         return full_for(limited);
     } else {
         shmq_moving(q, 1);
-        status = SHMQ_UNLIKELY(o->beyond) ? take_beyond(q, limited, o, &theirs)
-                                          : shmq_room_take(q, limited, weight_of(o), &theirs);
+        status = SHMQ_UNLIKELY(o->wait.beyond) ? take_beyond(q, limited, o, &theirs)
+                                               : shmq_room_take(q, limited, weight_of(o), &theirs);
         if (status == SHMQ_OK && (status = claim(r, o)) != SHMQ_OK) {
             shmq_room_give(q, limited, 1, weight_of(o));
         }
@@ -254,16 +259,16 @@ SHMQ_INLINE shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticke
 
 /* Step 6: all that is done between claim and publish. No allocation, no system call. */
 SHMQ_INLINE void fill(shmq_ring *r, const shmq_outgoing *o) {
-    shmq_slot_shm *slot = shmq_slot_at(r, o->position);
+    shmq_slot_shm *slot = shmq_slot_at(r, o->made.position);
     /* SYNC ring.browse: a reader that copies a byte written from here on sees CLAIMED when it looks at the word again.
      * An acquire at the claim would not give that: it keeps these writes behind the look at FREE, not behind this
      * producer's own CLAIMED. */
     shmq_fence_release();
-    shmq_store_release(&slot->position, o->position); /* SYNC ring.publish: all of the slot before its AVAILABLE */
-    shmq_write_once(&slot->message_id, o->message_id);
+    shmq_store_release(&slot->position, o->made.position); /* SYNC ring.publish: all of the slot before its AVAILABLE */
+    shmq_write_once(&slot->message_id, o->made.message_id);
     shmq_write_once(&slot->enqueued_ns, o->enqueued_ns);
     shmq_write_once(&slot->body_len, (uint32_t)o->body_len);
-    shmq_store_relaxed(&slot->summary, shmq_summary(o->crc, (uint16_t)o->headers_len));
+    shmq_store_relaxed(&slot->summary, shmq_summary(o->made.crc, (uint16_t)o->headers_len));
     uint64_t props = SHMQ_UNLIKELY(shmq_is_recorded(o)) ? shmq_time_fill(r, slot, o) : 0;
     shmq_store_relaxed(&slot->tally, (uint64_t)o->content << 16 | (uint64_t)o->priority << 24 | props << 32);
     if (o->block.offset != 0) {
@@ -283,8 +288,8 @@ SHMQ_INLINE void fill(shmq_ring *r, const shmq_outgoing *o) {
  * again. */
 SHMQ_INLINE bool publish(shmq_ring *r, shmq_outgoing *o) {
     shmq_queue *q = r->queue;
-    shmq_slot_shm *slot = shmq_slot_at(r, o->position);
-    uint32_t turn = shmq_turn(r, o->position);
+    shmq_slot_shm *slot = shmq_slot_at(r, o->made.position);
+    uint32_t turn = shmq_turn(r, o->made.position);
     uint64_t claimed = shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED);
     uint32_t state = SHMQ_UNLIKELY(shmq_is_delayed(o)) ? SHMQ_HELD : SHMQ_AVAILABLE;
     uint32_t owner = 0;
@@ -295,6 +300,7 @@ SHMQ_INLINE bool publish(shmq_ring *r, shmq_outgoing *o) {
     if (SHMQ_UNLIKELY(!shmq_cas_seq(&slot->word, claimed, shmq_word(turn, 0, owner, 0, state)))) { /* T2 */
         return false;
     }
+    shmq_changed_at(r, o->made.position);
     if (o->block.offset != 0) {
         shmq_block_share(q->m, &o->block); /* SYNC block.publish: the slot names it before it is SHARED */
     }
@@ -303,8 +309,8 @@ SHMQ_INLINE bool publish(shmq_ring *r, shmq_outgoing *o) {
 
 /* The producer gives up its own claim: T3, or T6 if the claim has become a hole. */
 static void abandon(shmq_ring *r, const shmq_outgoing *o) {
-    shmq_slot_shm *slot = shmq_slot_at(r, o->position);
-    uint64_t word = shmq_word(shmq_turn(r, o->position), 0, shmq_self(r->queue), 0, SHMQ_CLAIMED);
+    shmq_slot_shm *slot = shmq_slot_at(r, o->made.position);
+    uint64_t word = shmq_word(shmq_turn(r, o->made.position), 0, shmq_self(r->queue), 0, SHMQ_CLAIMED);
     while (!shmq_cas_seq(&slot->word, word, shmq_word_freed(word))) { /* T3, T6 */
         /* At the lap that the word has now: the tail may have carried the hole on to later laps. */
         word = shmq_load_acquire(&slot->word); /* SYNC ring.hole */
@@ -344,7 +350,7 @@ static uint32_t put_again(shmq_ring *r, shmq_outgoing *o, uint32_t count, shmq_s
 
 /* False: the queue was deleted meanwhile, and the message with it. */
 static bool put_in_time(shmq_ring *r, shmq_outgoing *o) {
-    if (SHMQ_LIKELY(shmq_put_in_time(r, o->position))) {
+    if (SHMQ_LIKELY(shmq_put_in_time(r, o->made.position))) {
         return true;
     }
     o->block.offset = 0; /* the block was the entry's, which is gone */
@@ -404,7 +410,7 @@ SHMQ_INLINE uint32_t put_done(shmq_ring *r, shmq_outgoing *o, uint32_t count) {
 }
 
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done) {
-    shmq_ticket *ticket = &o->ticket;
+    shmq_ticket *ticket = &o->wait.ticket;
     *done = 0;
     shmq_ring *r = shmq_level_for(q, o->priority); /* all have one priority */
     /* Lays slots before the claim rather than after it: takers wait for what is claimed. */
@@ -414,9 +420,9 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
     shmq_status status = put(r, o, count, ticket, done);
     if (SHMQ_UNLIKELY(ticket->in_line)) {
         shmq_outgoing *next = &o[*done < count ? *done : count - 1];
-        shmq_line_hand_on(ticket, &next->ticket);
-        if (*done == count && !next->more) {
-            shmq_line_leave(q, &next->ticket);
+        shmq_line_hand_on(ticket, &next->wait.ticket);
+        if (*done == count && !next->wait.more) {
+            shmq_line_leave(q, &next->wait.ticket);
         }
     }
     uint32_t made = *done;
@@ -429,7 +435,7 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
 shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o) {
     uint32_t done;
     shmq_ring *r = shmq_level_for(q, o->priority);
-    shmq_status status = put(r, o, 1, &o->ticket, &done);
+    shmq_status status = put(r, o, 1, &o->wait.ticket, &done);
     if (SHMQ_UNLIKELY(done == 0)) {
         return status;
     }

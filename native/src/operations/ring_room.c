@@ -55,28 +55,28 @@ static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns,
  * in line looks for the process that owes it a call, the second for the first, the others for both. */
 static shmq_status wait_in_line(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     uint32_t seen;
-    if (!shmq_line_answer(q, &o->ticket, &seen)) {
+    if (!shmq_line_answer(q, &o->wait.ticket, &seen)) {
         return SHMQ_FULL_COUNT; /* passed long ago: it goes to the end of the line */
     }
     shmq_status status = put_counted(q, o);
-    uint64_t piece = o->ticket.second ? q->m->patience_ns / 4 : q->m->patience_ns;
+    uint64_t piece = o->wait.ticket.second ? q->m->patience_ns / 4 : q->m->patience_ns;
     if (shmq_no_room(status) &&
-        shmq_line_sleep(q, &o->ticket, seen, sleep_end(q, status, until_ns, piece)) == SHMQ_INTERRUPTED) {
+        shmq_line_sleep(q, &o->wait.ticket, seen, sleep_end(q, status, until_ns, piece)) == SHMQ_INTERRUPTED) {
         status = SHMQ_INTERRUPTED;
     }
     return status;
 }
 
 static uint32_t wants(const shmq_outgoing *o) {
-    return o->more ? SHMQ_WANTS_ALL : (uint32_t)(o->headers_len + o->body_len);
+    return o->wait.more ? SHMQ_WANTS_ALL : (uint32_t)(o->headers_len + o->body_len);
 }
 
 /* A queue with a limit has a line. A producer that finds the line full waits beside it, and looks by time. */
 static shmq_status wait_for_room(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, uint64_t piece_ns) {
     bool lines = shmq_load_relaxed(&q->page->limited) != 0 && shmq_overflow_of(q) == SHMQ_OVERFLOW_WAIT;
     if (!lines) {
-        shmq_line_leave(q, &o->ticket);
-    } else if (o->ticket.in_line || shmq_line_enter(q, &o->ticket, wants(o))) {
+        shmq_line_leave(q, &o->wait.ticket);
+    } else if (o->wait.ticket.in_line || shmq_line_enter(q, &o->wait.ticket, wants(o))) {
         return wait_in_line(q, o, until_ns);
     }
     return wait_once(q, o, until_ns, piece_ns);
@@ -94,9 +94,9 @@ typedef struct room_try {
 static void note_lock(const shmq_queue *q, shmq_outgoing *o, room_try *try, bool taken) {
     try->locked_out = taken;
     if (SHMQ_LIKELY(!taken)) {
-        o->turn.since_ns = 0;
+        o->wait.turn.since_ns = 0;
     }
-    try->stuck = taken && !shmq_turn_goes_on(q, &o->turn);
+    try->stuck = taken && !shmq_turn_goes_on(q, &o->wait.turn);
 }
 
 static bool is_disk_full(shmq_status moved) { return moved == SHMQ_FULL_DISK || moved == SHMQ_NO_SPACE; }
@@ -104,13 +104,13 @@ static bool is_disk_full(shmq_status moved) { return moved == SHMQ_FULL_DISK || 
 /* The ring is full, and nothing of it can go to disk: what consumers hold, and what waits for its time, stays in its
  * slots. Has the producer looked as far as there are slots? */
 static bool look_far(shmq_outgoing *o) {
-    bool looked = o->far;
-    o->far = true;
+    bool looked = o->wait.far;
+    o->wait.far = true;
     return looked;
 }
 
 /* Makes room by the disk: a queue that may flow, and has its ring full or as many bytes in memory as max_memory allows,
- * moves its newest entries to disk. SHMQ_INTERRUPTED: there is room; try again. SHMQ_FULL_DISK, SHMQ_NO_SPACE: messages
+ * moves its oldest entries to disk. SHMQ_INTERRUPTED: there is room; try again. SHMQ_FULL_DISK, SHMQ_NO_SPACE: messages
  * on disk have to go first. Where no more entries can go to disk, one message may exceed max_memory, and goes to disk
  * next. The same holds for a producer that does not wait for the mover at work. */
 static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status status, bool waits, room_try *try) {
@@ -121,13 +121,14 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
         return status; /* a limit of the whole queue */
     }
     if (!shmq_may_flow(q)) { /* with disk=0 everything stays in memory, and max_memory does not limit it */
-        o->beyond = resident;
+        o->wait.beyond = resident;
         return resident || !look_far(o) ? SHMQ_INTERRUPTED : status;
     }
     shmq_status moved = shmq_flow_make_room(q, resident ? NULL : shmq_level_for(q, o->priority));
-    o->beyond =
+    o->wait.beyond =
         resident && (moved == SHMQ_EMPTY || (moved == SHMQ_IN_USE && (!waits || overflow != SHMQ_OVERFLOW_WAIT)));
-    if (moved == SHMQ_OK || o->beyond || (!resident && (moved == SHMQ_EMPTY || is_disk_full(moved)) && !look_far(o))) {
+    if (moved == SHMQ_OK || o->wait.beyond ||
+        (!resident && (moved == SHMQ_EMPTY || is_disk_full(moved)) && !look_far(o))) {
         return SHMQ_INTERRUPTED;
     }
     note_lock(q, o, try, moved == SHMQ_IN_USE);
@@ -158,7 +159,7 @@ static bool waits_for_disk(shmq_status status, const room_try *try) {
 }
 
 /* The producer drops the oldest until its message fits, or until none is left that can be dropped. A message that fits
- * the limits may find the ring full, or max_memory used up: then the newest entries go to disk, and none is dropped. */
+ * the limits may find the ring full, or max_memory used up: then the oldest entries go to disk, and none is dropped. */
 static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o, room_try *try) {
     shmq_status status;
     do {
@@ -219,7 +220,7 @@ SHMQ_INLINE shmq_status put_at_once(shmq_queue *q, shmq_outgoing *o, uint64_t un
 
 /* Waits for room, and puts. `status`: of the first try. */
 static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status status, room_try *try) {
-    if (!o->prepared) {
+    if (!o->made.prepared) {
         return status; /* of its body, for which there is no memory */
     }
     shmq_ring *r = shmq_level_for(q, o->priority);
@@ -235,7 +236,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
                 return try->moved;
             }
             /* Others may take the room each time: a producer that does not wait exceeds max_memory then, as they do. */
-            o->beyond = o->beyond || (until_ns == 0 && status == SHMQ_FULL_RESIDENT && turns++ != 0);
+            o->wait.beyond = o->wait.beyond || (until_ns == 0 && status == SHMQ_FULL_RESIDENT && turns++ != 0);
             status = put_counted(q, o);
             if (SHMQ_LIKELY(!shmq_no_room(status) || in_time(q, until_ns, slice_end, &flow_end))) {
                 continue;
@@ -258,7 +259,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
             }
         }
         waited = true;
-        o->lacking = try->moved == SHMQ_FULL_DISK ? SHMQ_FULL_DISK : status;
+        o->wait.lacking = try->moved == SHMQ_FULL_DISK ? SHMQ_FULL_DISK : status;
         status = over ? wait_for_mover(q, o) : wait_for_room(q, o, until_ns, piece);
         piece = piece < q->m->patience_ns ? piece * 2 : piece;
         if (shmq_no_room(status)) {
@@ -302,7 +303,7 @@ static SHMQ_NOINLINE shmq_status put_slowly(shmq_queue *q, shmq_outgoing *o, uin
     uint64_t tries_end = shmq_now_ns() + SHMQ_SLICE_NS;
     status = put_waiting(q, o, until_ns, status, &try);
     while (shmq_is_short(status) && !is_disk_full(try.moved) &&
-           (try.moved = shmq_relief_for(q, !is_over(until_ns), &o->relief)) == SHMQ_OK) {
+           (try.moved = shmq_relief_for(q, !is_over(until_ns), &o->wait.relief)) == SHMQ_OK) {
         if (shmq_now_ns() >= tries_end) {
             return shmq_slice_over(q->m);
         }
@@ -321,11 +322,11 @@ static SHMQ_NOINLINE shmq_status put_slowly(shmq_queue *q, shmq_outgoing *o, uin
 
 shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     shmq_status status = put_at_once(q, o, until_ns); /* before any look at the clock */
-    if (SHMQ_UNLIKELY(status != SHMQ_OK) && !o->brief) {
+    if (SHMQ_UNLIKELY(status != SHMQ_OK) && !o->wait.brief) {
         status = put_slowly(q, o, until_ns, status);
     }
-    if (SHMQ_UNLIKELY(o->ticket.in_line) && status != SHMQ_INTERRUPTED && !(status == SHMQ_OK && o->more)) {
-        shmq_line_leave(q, &o->ticket);
+    if (SHMQ_UNLIKELY(o->wait.ticket.in_line) && status != SHMQ_INTERRUPTED && !(status == SHMQ_OK && o->wait.more)) {
+        shmq_line_leave(q, &o->wait.ticket);
     }
     return status;
 }

@@ -36,13 +36,21 @@ static bool meet_claim(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
 
 /* Passes an entry for which this taker does not wait: another taker has it, it is on its way here (its mover will turn
  * the head back), a hole, or out of service. SHMQ_EMPTY: it changed, look again. SHMQ_CORRUPT. */
-static shmq_status pass_by(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
+static shmq_status pass_by(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p, shmq_delivery *d) {
     uint32_t state = shmq_word_state(word);
     if (state == SHMQ_QUARANTINED || state == SHMQ_DEQUEUED) {
         return shmq_claim_clear(r, slot, word, false) ? SHMQ_EMPTY : SHMQ_OK;
     }
     if (state == SHMQ_HELD) {
-        return shmq_hold_end(r, slot, word) ? SHMQ_EMPTY : SHMQ_OK;
+        d->seen.clock_ns = d->seen.clock_ns != 0 ? d->seen.clock_ns : shmq_now_ns(); /* once for all that are held */
+        if (shmq_held_until(r, slot, d->seen.clock_ns) > d->seen.clock_ns && shmq_load_seq(&slot->word) == word) {
+            return SHMQ_OK;
+        }
+        if (d->as.by == NULL) {
+            shmq_head_advance(r, d->seen.head, p); /* the next scan begins here, not where this one did */
+        }
+        (void)shmq_hold_end_now(r, slot, word);
+        return SHMQ_EMPTY;
     }
     bool nobodys = state == SHMQ_PENDING && (shmq_word_owner(word) & SHMQ_OWNER_PROCESS) == 0;
     if (state > SHMQ_MOVING || nobodys) {
@@ -65,7 +73,7 @@ static inline enum shmq_offered offer_now(shmq_ring *r, shmq_slot_shm *slot, uin
     /* The flow word before the epoch: see scan_flowed.c. */
     uint64_t flow = shmq_flow_at(r);
     uint64_t now = shmq_load_seq(&r->shm->epoch); /* get happens here, unless the offer is cancelled below */
-    if (SHMQ_UNLIKELY(flow != d->flow_seen) ||
+    if (SHMQ_UNLIKELY(flow != d->seen.flow) ||
         (SHMQ_UNLIKELY(now != epoch) && shmq_lowest_released(r, epoch, now) < p)) {
         shmq_offer_cancel(r->queue, d);
         return OFFER_RELEASED;
@@ -84,10 +92,10 @@ static enum shmq_offered offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word,
     if (SHMQ_UNLIKELY(shmq_may_expire(q, slot)) && shmq_drop_expired(r, slot, word)) {
         return OFFER_CHANGED;
     }
-    if (SHMQ_UNLIKELY(d->ranked) && shmq_defer_to_rank(q, d->owner)) {
+    if (SHMQ_UNLIKELY(d->as.ranked) && shmq_defer_to_rank(q, d->owner)) {
         return OFFER_LEFT;
     }
-    if (d->peek) {
+    if (d->as.peek) {
         d->position = p;
         d->word = word;
         return OFFER_OK;
@@ -113,12 +121,12 @@ static enum shmq_offered offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word,
  * CAS from `word`, which fails if they were of another entry. An entry with a damaged message is for every taker: the
  * one that takes it reports the damage. */
 bool shmq_scan_considers(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
-    if (SHMQ_LIKELY(d->by == NULL)) {
+    if (SHMQ_LIKELY(d->as.by == NULL)) {
         return true;
     }
     shmq_delivery seen = {.position = p, .depth = r->depth, .word = word, .tag = shmq_word_tag(word)};
     shmq_delivery_read(r, slot, &seen);
-    if (shmq_delivery_resolve(r, slot, &seen) && !shmq_is_wanted(d->by, r, &seen)) {
+    if (shmq_delivery_resolve(r, slot, &seen) && !shmq_is_wanted(d->as.by, r, &seen)) {
         return false;
     }
     uint32_t group = SHMQ_UNLIKELY(r->queue->book != NULL) ? shmq_group_of(r, slot, seen.props) : 0;
@@ -149,8 +157,8 @@ static bool find_head(shmq_ring *r) {
 }
 
 static shmq_status led_astray(shmq_ring *r, uint64_t p, const shmq_delivery *d) {
-    bool away = d->by == NULL && shmq_position_near(shmq_load_seq(&r->shm->tail), p) != p;
-    if (d->by == NULL && find_head(r) && away) {
+    bool away = d->as.by == NULL && shmq_position_near(shmq_load_seq(&r->shm->tail), p) != p;
+    if (d->as.by == NULL && find_head(r) && away) {
         return SHMQ_INTERRUPTED;
     }
     return shmq_damage(r->queue->m, "the position of an entry is beyond the tail", p);
@@ -160,35 +168,38 @@ static shmq_status led_astray(shmq_ring *r, uint64_t p, const shmq_delivery *d) 
 static bool is_elsewhere(const shmq_ring *r, const shmq_slot_shm *slot, const shmq_delivery *d, uint64_t *position) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), near = tail - ((tail - d->position) & r->mask);
     *position = near + ((uint64_t)(int64_t)shmq_lap_ahead(d->word, shmq_turn(r, near)) << r->shift);
-    return d->by == NULL && d->in_turn && *position != d->position &&
+    return d->as.by == NULL && d->seen.in_turn && *position != d->position &&
            shmq_load_acquire(&((shmq_slot_shm *)(uintptr_t)slot)->position) == *position; /* SYNC ring.publish */
 }
 
 /* A taker with a cursor begins where its last scan ended, or at the lowest position released since then. */
 static uint64_t cursor_start(shmq_ring *r, uint64_t epoch, shmq_delivery *d) {
-    d->cursor = shmq_cursor_of(d->by, r);
-    uint64_t released = epoch != d->cursor.epoch ? shmq_lowest_released(r, d->cursor.epoch, epoch) : UINT64_MAX;
-    return released < d->cursor.position ? released : d->cursor.position;
+    d->seen.cursor = shmq_cursor_of(d->as.by, r);
+    uint64_t released =
+        epoch != d->seen.cursor.epoch ? shmq_lowest_released(r, d->seen.cursor.epoch, epoch) : UINT64_MAX;
+    return released < d->seen.cursor.position ? released : d->seen.cursor.position;
 }
 
 /* Nothing before p is for this taker. */
 static shmq_status end_of_scan(shmq_ring *r, uint64_t start, uint64_t p, uint64_t stop_at, shmq_delivery *d) {
     shmq_store_relaxed(&r->near, p);
-    if (d->by != NULL) {
-        shmq_cursor_set(d->by, r, d->cursor, p, d->epoch_seen);
+    if (d->as.by != NULL) {
+        shmq_cursor_set(d->as.by, r, d->seen.cursor, p, d->seen.epoch);
     } else if (p != start) {
-        shmq_head_advance(r, d->head_seen, p);
+        shmq_head_advance(r, d->seen.head, p);
     }
     d->position = p;
     d->word = stop_at;
+    d->seen.why = stop_at != 0 ? SHMQ_BEHIND_CLAIM : SHMQ_AT_END;
     return SHMQ_EMPTY;
 }
 
 /* The entry at p is left to another taker as long as that one wants it, so this scan has not looked at everything. */
 static shmq_status left_to_another(shmq_ring *r, uint64_t start, uint64_t p, shmq_delivery *d) {
-    d->version = 0;
-    d->left = true;
-    return end_of_scan(r, start, p, 0, d);
+    d->seen.version = 0;
+    (void)end_of_scan(r, start, p, 0, d);
+    d->seen.why = SHMQ_LEFT_TO_OTHER;
+    return SHMQ_EMPTY;
 }
 
 /* The slot at *p has a lap that is ahead; only then can *p lie below tail - N. Producers write the tail all the time,
@@ -199,7 +210,7 @@ static bool meet_old(shmq_ring *r, uint64_t start, uint64_t *p, uint64_t epoch, 
         return false;
     }
     /* The head says nothing of the old region; a cursor does. */
-    *status = shmq_offer_old(r, d->by != NULL ? *p : 0, tail - count, epoch, d);
+    *status = shmq_offer_old(r, d->as.by != NULL ? *p : 0, tail - count, epoch, d);
     if (*status == SHMQ_TIMEOUT) {
         *status = left_to_another(r, start, *p, d);
         return true;
@@ -212,11 +223,12 @@ static bool meet_old(shmq_ring *r, uint64_t start, uint64_t *p, uint64_t epoch, 
 static inline uint64_t start_of_scan(shmq_ring *r, shmq_delivery *d) {
     uint64_t epoch = shmq_load_seq(&r->shm->epoch);
     uint64_t head = shmq_load_seq(&r->shm->head); /* SYNC ring.head */
-    d->head_seen = head;
-    d->epoch_seen = epoch;
+    d->seen.head = head;
+    d->seen.epoch = epoch;
     d->depth = r->depth;
-    d->in_turn = true;
-    return d->by != NULL ? cursor_start(r, epoch, d) : shmq_head_position(r, head);
+    d->seen.in_turn = true;
+    d->seen.clock_ns = 0;
+    return d->as.by != NULL ? cursor_start(r, epoch, d) : shmq_head_position(r, head);
 }
 
 /* Inlined in both callers: so a get of a plain queue is one function. */
@@ -225,10 +237,10 @@ static inline shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) _
 /* One scan; a scan by a cursor ends at `limit`. SHMQ_OK. SHMQ_EMPTY: d->position is where it ended, d->word the CLAIMED
  * word there (0: the end). SHMQ_INTERRUPTED: a release forces another scan. SHMQ_CORRUPT. */
 static shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
-    uint64_t start = start_of_scan(r, d), p = start, epoch = d->epoch_seen, stop_at = 0;
-    bool plain = d->by == NULL && !d->ranked && !d->peek, compared = false; /* with groups every taker has a cursor */
+    uint64_t start = start_of_scan(r, d), p = start, epoch = d->seen.epoch, stop_at = 0;
+    bool plain = d->as.by == NULL && !d->as.ranked && !d->as.peek, compared = false; /* with groups all have cursors */
     shmq_status status;
-    if (d->by != NULL && meet_old(r, start, &p, epoch, d, &status)) {
+    if (d->as.by != NULL && meet_old(r, start, &p, epoch, d, &status)) {
         return status; /* a cursor may be old, and laps of 32 bits compare only near ones */
     }
     for (uint64_t steps = 0;; steps++) {
@@ -251,7 +263,7 @@ static shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
             return led_astray(r, p, d);
         }
         compared = compared && (steps & r->mask) != r->mask; /* the tail may have gone on for laps meanwhile */
-        if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE) || SHMQ_UNLIKELY(p >= limit && d->by != NULL)) {
+        if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE) || SHMQ_UNLIKELY(p >= limit && d->as.by != NULL)) {
             break; /* a lower lap, in any state: p is not claimed yet */
         }
         if (ahead > 0 && !compared) {
@@ -286,7 +298,7 @@ static shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
             }
             return result == OFFER_OK ? SHMQ_OK : SHMQ_INTERRUPTED;
         }
-        status = pass_by(r, slot, word);
+        status = pass_by(r, slot, word, p, d);
         if (status == SHMQ_CORRUPT) {
             return status;
         }
@@ -303,8 +315,8 @@ enum shmq_offered shmq_scan_offer(shmq_ring *r, uint64_t word, uint64_t p, uint6
 
 /* Scans one level. */
 SHMQ_INLINE shmq_status scan_level(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
-    d->flow_seen = shmq_flow_at(back);
-    if (SHMQ_UNLIKELY(d->flow_seen != 0)) {
+    d->seen.flow = shmq_flow_at(back);
+    if (SHMQ_UNLIKELY(d->seen.flow != 0)) {
         return shmq_scan_flowed(back, d, front_epoch);
     }
     shmq_status status = scan(back, d, UINT64_MAX);
@@ -344,6 +356,7 @@ static void meet(shmq_delivery *d, uint64_t word, uint64_t position, uint32_t de
     d->word = word;
     d->position = position;
     d->depth = depth;
+    d->seen.why = d->seen.why == SHMQ_AT_END ? SHMQ_BEHIND_CLAIM : d->seen.why;
 }
 
 /* One scan over all levels, the most important first. An entry of a lower level counts only if after its offer the
@@ -352,14 +365,14 @@ static shmq_status scan_levels(shmq_queue *q, shmq_delivery *d) {
     level_end ends[SHMQ_LEVELS_MAX];
     uint64_t stop_at = 0, stop_position = 0;
     uint32_t stop_depth = 0;
-    if (SHMQ_UNLIKELY(shmq_has_flowed(q)) && d->version == 0) {
-        d->version = shmq_version(q);
+    if (SHMQ_UNLIKELY(shmq_has_flowed(q)) && d->seen.version == 0) {
+        d->seen.version = shmq_version(q);
     }
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_ring *level = shmq_level(q, depth);
         uint64_t front_epoch = 0;
         shmq_status status = scan_level(level, d, &front_epoch);
-        for (uint32_t above = 0; status == SHMQ_OK && !d->peek && above < depth; above++) {
+        for (uint32_t above = 0; status == SHMQ_OK && !d->as.peek && above < depth; above++) {
             if (!is_still_the_end(shmq_level(q, above), &ends[above])) {
                 shmq_offer_cancel(level->queue, d);
                 status = SHMQ_INTERRUPTED;
@@ -368,58 +381,48 @@ static shmq_status scan_levels(shmq_queue *q, shmq_delivery *d) {
         if (status != SHMQ_EMPTY || (d->word != 0 && !is_last_claim(level, d->position))) {
             return status;
         }
-        if (SHMQ_UNLIKELY(d->left)) {
-            break; /* also what is less important */
-        }
-        if (SHMQ_UNLIKELY(shmq_flow_is_on(d->flow_seen)) && !d->searched) {
-            if (stop_at != 0) {
-                meet(d, stop_at, stop_position, stop_depth); /* its entry is in the version already, and comes first */
-            }
-            return SHMQ_EMPTY; /* rows of this level come before all that is less important */
+        if (SHMQ_UNLIKELY(d->seen.why >= SHMQ_LEFT_TO_OTHER)) {
+            break; /* rows of this level, or what was left, come before all that is less important */
         }
         ends[depth] = (level_end){
-            .position = d->position, .epoch = d->epoch_seen, .flow = d->flow_seen, .front_epoch = front_epoch};
+            .position = d->position, .epoch = d->seen.epoch, .flow = d->seen.flow, .front_epoch = front_epoch};
         if (d->word != 0 && stop_at == 0) {
             stop_at = d->word;
             stop_position = d->position;
             stop_depth = depth;
         }
     }
-    d->searched = !d->left; /* also where a level flows: otherwise the scan has ended there */
-    d->word = 0;
     if (stop_at != 0) {
-        meet(d, stop_at, stop_position, stop_depth);
+        meet(d, stop_at, stop_position, stop_depth); /* its entry is in the version already, and comes first */
     }
     return SHMQ_EMPTY;
 }
 
-/* The caller has set d->peek. */
+/* The caller has set d->as.peek. */
 static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
     shmq_status status;
     shmq_subscription *given = by;
     by = shmq_taker(q, given);
     d->owner = owner;
-    d->by = by;
+    d->as.by = by;
     d->group = 0;
     d->fate = SHMQ_KEPT;
-    d->version = by != NULL ? shmq_version(q) : 0;
+    d->seen.version = by != NULL ? shmq_version(q) : 0;
     d->counted = false;
     d->held_until_ns = 0;
     d->receipt = 0;
     uint32_t terms = shmq_load_relaxed(&q->page->terms);
-    d->ranked = (terms & SHMQ_TERM_RANKED) != 0;
-    d->searched = d->starved = d->left = false;
-    if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner, &d->left)) != SHMQ_OK) {
-        d->position = d->word = d->version = 0;
+    d->as.ranked = (terms & SHMQ_TERM_RANKED) != 0;
+    bool soon = false;
+    if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner, &soon)) != SHMQ_OK) {
+        d->position = d->word = d->seen.version = 0;
         d->depth = 0;
-        d->searched = true; /* nothing is for a consumer that is not served, also on disk; d->left: it may be soon */
-        d->flow_seen = 0;
+        d->seen.why = soon ? SHMQ_NOT_SERVED : SHMQ_AT_END;
         return status;
     }
     for (;;) {
         do {
             uint64_t front_epoch;
-            d->left = false;
             status = SHMQ_LIKELY(q->levels == 1) ? scan_level(&q->first, d, &front_epoch) : scan_levels(q, d);
         } while (status == SHMQ_INTERRUPTED);
         if (status != SHMQ_OK) {
@@ -432,7 +435,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
         shmq_ring *level = shmq_level(q, d->depth);
         shmq_slot_shm *slot = shmq_slot_at(level, d->position);
         shmq_delivery_read(level, slot, d);
-        if (SHMQ_LIKELY(shmq_delivery_resolve(level, slot, d)) || d->peek) {
+        if (SHMQ_LIKELY(shmq_delivery_resolve(level, slot, d)) || d->as.peek) {
             return SHMQ_OK; /* after a peek it may be torn or damaged: the taker will see that */
         }
         uint64_t elsewhere;
@@ -456,12 +459,12 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
 }
 
 shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
-    d->peek = false;
+    d->as.peek = false;
     return find(q, owner, by, d);
 }
 
 shmq_status shmq_peek_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
-    d->peek = true;
+    d->as.peek = true;
     return find(q, owner, by, d);
 }
 

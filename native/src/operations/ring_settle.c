@@ -6,6 +6,7 @@
 #include "shmq/flow.h"
 #include "shmq/ring_memory.h"
 #include "shmq/ring_delivery.h"
+#include "shmq/ring_walk.h"
 #include "shmq/sleepers.h"
 
 #include <string.h>
@@ -52,7 +53,7 @@ static void clean_up(shmq_ring *r, shmq_slot_shm *slot, const shmq_delivery *d) 
     }
 }
 
-shmq_status shmq_ring_settle(shmq_ring *r, shmq_delivery *d) {
+shmq_status shmq_entry_ends(shmq_ring *r, shmq_delivery *d, shmq_end why) {
     shmq_queue *q = r->queue;
     shmq_slot_shm *slot = shmq_slot_at(r, d->position);
     shmq_status status = SHMQ_SETTLED;
@@ -65,6 +66,7 @@ shmq_status shmq_ring_settle(shmq_ring *r, shmq_delivery *d) {
         if (d->body == 0) {
             status = shmq_slot_free(r, slot, word) ? SHMQ_OK : SHMQ_SETTLED; /* T14: settled here */
         } else if (shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_DEQUEUED, d->owner, d->tag))) { /* T14 */
+            shmq_changed(r, slot);
             clean_up(r, slot, d);
             status = SHMQ_OK;
         }
@@ -72,11 +74,10 @@ shmq_status shmq_ring_settle(shmq_ring *r, shmq_delivery *d) {
     if (status != SHMQ_OK) {
         return shmq_taken_away(q, d);
     }
+    shmq_entries_ended(q, 1, why);
     shmq_let_go(q, d);
     return SHMQ_OK;
 }
-
-shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d) { return shmq_ring_settle(shmq_level(q, d->depth), d); }
 
 shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d) {
     shmq_ring *r = shmq_level(q, d->depth);
@@ -112,6 +113,7 @@ static bool make_available(shmq_queue *q, shmq_slot_shm *slot, shmq_delivery *d,
     while ((word = own_word(slot, d)) != 0) {
         uint64_t available = shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag) | flag;
         if (shmq_cas_seq(&slot->word, word, available)) { /* R1, T15 */
+            shmq_changed(shmq_level(q, d->depth), slot);
             return true;
         }
     }
@@ -144,7 +146,7 @@ shmq_status shmq_put_back(shmq_queue *q, shmq_delivery *d) { return give_back(q,
 
 /* What has come back to one level. */
 typedef struct came_back {
-    uint64_t lowest;
+    uint64_t lowest, lowest_old;
     uint32_t old;
 } came_back;
 
@@ -167,7 +169,10 @@ static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t 
         } else if (make_available(q, shmq_slot_at(level, d->position), d, flag_of(d))) {
             came_back *c = &levels[d->depth];
             c->lowest = d->position < c->lowest ? d->position : c->lowest;
-            c->old += is_old(level, d->position);
+            if (is_old(level, d->position)) {
+                c->lowest_old = d->position < c->lowest_old ? d->position : c->lowest_old;
+                c->old++;
+            }
             all[back++] = d;
         }
     }
@@ -176,18 +181,20 @@ static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t 
 
 /* One R2 to R4 for all of a level: until then the head is behind them, and no taker meets them; from then on every
  * taker meets the first one first. The more important levels come first, in the order in which a scan looks at them. A
- * cell can name one old entry only (ring_old.h). */
+ * cell can name one old entry only (ring_old.h). The tail may have passed a lower one behind its R1, which takers find by
+ * the tail then, while a higher one was old before its own. */
 void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count) {
     came_back levels[SHMQ_RINGS_MAX];
     for (uint32_t depth = 0; depth < q->rings; depth++) {
-        levels[depth] = (came_back){.lowest = UINT64_MAX};
+        levels[depth] = (came_back){.lowest = UINT64_MAX, .lowest_old = UINT64_MAX};
     }
     uint32_t back = make_all_available(q, all, count, levels);
     for (uint32_t depth = 0; depth < q->rings; depth++) {
-        if (levels[depth].old > 1) {
+        const came_back *c = &levels[depth];
+        if (c->old > 1 || (c->old == 1 && c->lowest_old != c->lowest)) {
             shmq_rewind_all(shmq_level(q, depth));
-        } else if (levels[depth].lowest != UINT64_MAX) {
-            shmq_rewind(shmq_level(q, depth), levels[depth].lowest);
+        } else if (c->lowest != UINT64_MAX) {
+            shmq_rewind(shmq_level(q, depth), c->lowest);
         }
     }
     for (uint32_t i = 0; i < back; i++) {
@@ -219,6 +226,7 @@ bool shmq_seize(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t posit
         shmq_add_unsettled(q->m, -1);
         return false;
     }
+    shmq_changed(r, slot);
     d->position = position;
     d->depth = r->depth;
     d->word = locked;
@@ -259,6 +267,17 @@ shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_deliver
     }
 }
 
+shmq_status shmq_steal_first(shmq_ring *level, shmq_wanted *wanted, shmq_delivery *d) {
+    shmq_met met;
+    while (shmq_first_of(level, wanted, &met)) {
+        if (shmq_seize(met.ring, met.slot, met.word, met.position,
+                       d)) { /* either another process's CAS wins or this one */
+            return SHMQ_OK;
+        }
+    }
+    return SHMQ_EMPTY;
+}
+
 static shmq_status purge_level(shmq_ring *r, uint64_t *purged) {
     uint64_t end = shmq_load_seq(&r->shm->tail); /* newcomers stay: otherwise a busy queue's purge would never end */
     shmq_delivery d;
@@ -267,7 +286,7 @@ static shmq_status purge_level(shmq_ring *r, uint64_t *purged) {
         if (status != SHMQ_OK && status != SHMQ_EMPTY) {
             return status;
         }
-        *purged += status == SHMQ_OK && shmq_ring_settle(r, &d) == SHMQ_OK;
+        *purged += status == SHMQ_OK && shmq_entry_ends(r, &d, SHMQ_END_PURGED) == SHMQ_OK;
     }
     return SHMQ_OK;
 }

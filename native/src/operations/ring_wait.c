@@ -7,6 +7,7 @@
 #include "shmq/flow.h"
 #include "shmq/group.h"
 #include "shmq/ranks.h"
+#include "shmq/row_selector.h"
 #include "shmq/sleepers.h"
 #include "shmq/wake_word.h"
 #include "shmq/wait.h"
@@ -46,6 +47,9 @@ void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d) {
 /* The consumer publishes up to which version it has looked at everything, without finding an entry for itself: no
  * notifier need wake it for that again. 0: it has not. */
 static void publish(const shmq_queue_wait *w) {
+    if (w->version != 0 && w->by != NULL) {
+        shmq_row_looked(w->q, w->consumer, w->by);
+    }
     if (w->version != 0 || SHMQ_UNLIKELY(shmq_load_relaxed(&w->consumer->progress) != 0)) {
         shmq_store_seq(&w->consumer->progress, w->version);
     }
@@ -61,7 +65,8 @@ static bool is_closing(const shmq_queue_wait *w) {
  * when those may be passed. */
 static uint64_t look_limit(const shmq_queue_wait *w) {
     uint64_t limit = shmq_sleep_limit(w->q), passed = w->q->m->patience_ns + SHMQ_ROUNDING_NS;
-    return SHMQ_UNLIKELY(w->left) && passed < limit ? passed : limit;
+    bool left = w->why == SHMQ_LEFT_TO_OTHER || w->why == SHMQ_NOT_SERVED;
+    return SHMQ_UNLIKELY(left) && passed < limit ? passed : limit;
 }
 
 static uint32_t row_of(const shmq_queue_wait *w) { return w->row != 0 ? w->row : w->borrowed; }
@@ -69,20 +74,20 @@ static uint32_t row_of(const shmq_queue_wait *w) { return w->row != 0 ? w->row :
 static uint32_t state_of(const shmq_queue_wait *of) { return shmq_load_seq(&of->q->page->shut_down); }
 
 /* Is a mover in the taker's way, and if so, does it get on? */
-static void note_lock(shmq_queue_wait *of, const shmq_delivery *d) {
-    of->locked_out = of->partial && !d->left && d->locked_out;
-    if (SHMQ_LIKELY(!of->locked_out)) {
+static void note_lock(shmq_queue_wait *of) {
+    bool taken = of->why == SHMQ_LOCK_TAKEN;
+    if (SHMQ_LIKELY(!taken)) {
         of->turn.since_ns = 0;
     }
-    of->awaited = of->locked_out && shmq_turn_goes_on(of->q, &of->turn);
+    of->awaited = taken && shmq_turn_goes_on(of->q, &of->turn);
 }
 
 /* Looks at the queues in turn, from `first` on, until one has an entry. It leaves out queues that were stopped. */
 static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     *claimed = false;
     for (uint32_t i = 0; i < w->count; i++) {
-        w->of[i].looked = w->of[i].left = w->of[i].partial = w->of[i].starved = w->of[i].locked_out = w->of[i].awaited =
-            false;
+        w->of[i].looked = w->of[i].awaited = false;
+        w->of[i].why = SHMQ_AT_END;
         w->of[i].version = 0;
     }
     for (uint32_t i = 0; i < w->count; i++) {
@@ -95,11 +100,9 @@ static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, 
                 *from = index;
                 return status;
             }
-            of->version = behind_claim ? 0 : d->version;
-            of->left = d->left;
-            of->partial = (d->left || shmq_flow_is_on(d->flow_seen)) && !d->searched;
-            of->starved = d->starved;
-            note_lock(of, d);
+            of->version = behind_claim ? 0 : d->seen.version;
+            of->why = d->seen.why;
+            note_lock(of);
             *claimed = *claimed || behind_claim;
         }
         of->looked = true;
@@ -120,7 +123,7 @@ static bool all_shut(const waiting *w) {
  * one: a mover is about to bring entries, or has brought them since; the other consumer may want nothing of what was left. */
 static bool any_partial(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
-        if (SHMQ_UNLIKELY(w->of[i].partial)) {
+        if (SHMQ_UNLIKELY(shmq_is_partial(&w->of[i]))) {
             return true;
         }
     }
@@ -149,8 +152,7 @@ static bool any_awaited(const waiting *w) {
  * stopped, or a mover is. */
 static bool any_to_come(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
-        const shmq_queue_wait *of = &w->of[i];
-        if (SHMQ_UNLIKELY(of->partial) && !of->starved && !of->left && !of->locked_out) {
+        if (SHMQ_UNLIKELY(w->of[i].why == SHMQ_MORE_TO_COME)) {
             return true;
         }
     }
@@ -218,6 +220,9 @@ static void withdraw_from_all(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
         shmq_queue_wait *of = &w->of[i];
         of->notified = of->served && shmq_withdraw(of->q, row_of(of), false);
+        if (of->by != NULL) {
+            shmq_row_catch_up(of->q, of->consumer, of->by);
+        }
     }
 }
 

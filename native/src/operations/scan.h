@@ -23,6 +23,14 @@ typedef struct shmq_found {
     uint64_t place; /* of the entry, or claim; UINT64_MAX: there is none below the limit */
     bool claim;
 } shmq_found;
+/* It left an entry to another consumer. */
+static inline bool shmq_is_left(const shmq_found *f) { return f->d.seen.why == SHMQ_LEFT_TO_OTHER; }
+/* The taker leaves what there is to another consumer. SHMQ_EMPTY. */
+static inline shmq_status shmq_leave(shmq_delivery *d) {
+    d->seen.why = SHMQ_LEFT_TO_OTHER;
+    d->word = d->seen.version = 0;
+    return SHMQ_EMPTY;
+}
 /* Looks at one ring below the limit. SHMQ_INTERRUPTED: the entry has changed; look at both rings again. */
 shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *as, uint64_t limit, shmq_found *f);
 /* The same for a front ring whose entries do not lie in the order of their places. */
@@ -31,12 +39,12 @@ shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint6
  * claim. */
 shmq_status shmq_offer_found(shmq_ring *back, const shmq_found *b, const shmq_found *f, shmq_delivery *d);
 /* The search of a taker that wants some entries only, and has found none below `low`. SHMQ_OK: offered. SHMQ_EMPTY:
- * nothing in all of the level (d->searched), a claim (d->word), or the search has not ended yet (d->left).
+ * d->seen.why says why.
  * SHMQ_INTERRUPTED: scan again. SHMQ_IN_USE as shmq_flow_bring. */
 shmq_status shmq_search_flowed(shmq_ring *back, shmq_delivery *d, uint64_t chances, uint64_t *front_epoch);
-/* Scans a level that has flowed: first what lies below `low` in both of its rings, then what is on disk. SHMQ_EMPTY
- * with a flow word in d->flow_seen that is on: entries are left that this taker could not get now. *front_epoch: the
- * epoch of the front ring, as d->epoch_seen is that of the back ring. */
+/* Scans a level that has flowed: first what lies below `low` in both of its rings, then what is on disk. SHMQ_EMPTY:
+ * d->seen.why says whether entries are left that this taker could not get now. *front_epoch: the
+ * epoch of the front ring, as d->seen.epoch is that of the back ring. */
 shmq_status shmq_scan_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch);
 
 #endif

@@ -19,7 +19,7 @@ static shmq_status offer_old(shmq_ring *r, shmq_old_list *list, uint64_t from, u
         }
         switch (shmq_scan_offer(r, word, p, epoch, d)) {
         case OFFER_OK:
-            d->in_turn = false;
+            d->seen.in_turn = false;
             return SHMQ_OK;
         case OFFER_RELEASED:
             return SHMQ_INTERRUPTED; /* scan again from the start */
@@ -36,7 +36,7 @@ shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t
     shmq_old_small small;
     shmq_old_list *list = shmq_old_begin(r, true, &small);
     shmq_old_follow(r, list, epoch);
-    if (d->head_seen >> SHMQ_POSITION_BITS != (epoch & SHMQ_EPOCH_MASK)) {
+    if (d->seen.head >> SHMQ_POSITION_BITS != (epoch & SHMQ_EPOCH_MASK)) {
         shmq_old_forget(list); /* a releaser is between R2 and R3: the head knows of an entry that no epoch tells yet */
     }
     shmq_status status = offer_old(r, list, from, limit, epoch, d);

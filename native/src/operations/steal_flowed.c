@@ -5,12 +5,21 @@
 #include "shmq/flow.h"
 #include "shmq/ring.h"
 #include "shmq/wait.h"
+#include "shmq/waiting.h"
 
 static bool is_moving(const shmq_ring *back, uint64_t place) {
     const shmq_slot_shm *slot = shmq_slot_at(back, place);
     uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
     return shmq_word_state(word) == SHMQ_MOVING &&
            shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position) == place; /* SYNC ring.publish */
+}
+
+static shmq_status no_slot(shmq_ring *back, uint64_t place) {
+    return shmq_fail(SHMQ_NO_SPACE,
+                     "no slot is free for a message that comes back from disk\n"
+                     "position %llu; messages that came back before have all %llu slots\n"
+                     "or settle what is in hand",
+                     (unsigned long long)place, (unsigned long long)shmq_slot_count(shmq_front_of(back)));
 }
 
 /* Brings the row of this place. SHMQ_OK: look again. The lowest row comes with those that follow it, since they are
@@ -24,14 +33,22 @@ static shmq_status fetch(shmq_ring *back, uint64_t place, uint64_t low) {
     if (status == SHMQ_NOT_FOUND) {
         return status;
     }
-    if (status != SHMQ_EMPTY) {
-        return status;
+    return status == SHMQ_EMPTY ? no_slot(back, place) : status;
+}
+
+/* The same of a waiting row, which has a place anywhere. */
+static shmq_status fetch_waiting(shmq_ring *back, uint64_t place) {
+    shmq_status status = shmq_waiting_fetch_at(back, place);
+    return status == SHMQ_EMPTY ? no_slot(back, place) : status;
+}
+
+static bool find(shmq_ring *back, uint64_t place, uint64_t *position) {
+    shmq_ring *front = shmq_front_of(back);
+    bool found = shmq_front_find(front, place, position);
+    if (found) {
+        shmq_store_relaxed(&front->found, *position + 1); /* the next place is mostly the next one up */
     }
-    return shmq_fail(SHMQ_NO_SPACE,
-                     "no slot is free for a message that comes back from disk\n"
-                     "position %llu; messages that came back before have all %llu slots\n"
-                     "or settle what is in hand",
-                     (unsigned long long)place, (unsigned long long)shmq_slot_count(shmq_front_of(back)));
+    return found;
 }
 
 shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d) {
@@ -45,14 +62,17 @@ shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_deli
             return status;
         }
         bool on_disk = shmq_flow_is_on(flow) && place >= low && place < shmq_flow_place(flow);
-        if (shmq_front_find(shmq_front_of(back), place, &position)) {
+        if (find(back, place, &position)) {
             return shmq_steal(shmq_front_of(back), position, ready, d);
         }
-        status = on_disk && back->queue->m->backing_of != NULL ? fetch(back, place, low) : SHMQ_EMPTY;
+        bool able = back->queue->m->backing_of != NULL;
+        status = able && shmq_waiting_of(back->shm).count != 0 ? fetch_waiting(back, place) : SHMQ_NOT_FOUND;
+        if (status == SHMQ_NOT_FOUND) {
+            status = on_disk && able ? fetch(back, place, low) : SHMQ_EMPTY;
+        }
         if (status == SHMQ_NOT_FOUND) { /* the row has come in, or gone, meanwhile */
-            return shmq_front_find(shmq_front_of(back), place, &position)
-                       ? shmq_steal(shmq_front_of(back), position, ready, d)
-                       : shmq_steal(back, place, ready, d);
+            return find(back, place, &position) ? shmq_steal(shmq_front_of(back), position, ready, d)
+                                                : shmq_steal(back, place, ready, d);
         }
         bool locked_out = status == SHMQ_IN_USE, waits = locked_out || is_moving(back, place);
         if (!waits && status == SHMQ_EMPTY) { /* a flush may have ended, or failed, during the look at the front ring */

@@ -8,6 +8,7 @@
 
 #include "shmq/flow.h"
 #include "shmq/ring_delivery.h"
+#include "shmq/ring_walk.h"
 #include "shmq/sleepers.h"
 
 /* Counts of attempts and deaths only grow, and those whose life is over go another way (shmq_steal_expired). */
@@ -110,7 +111,7 @@ static shmq_status bring_first(shmq_ring *level, uint64_t end, uint64_t until) {
 /* SHMQ_EMPTY: there is none that can be had. SHMQ_TIMEOUT, SHMQ_IN_USE: as above, and `until` is over. */
 static shmq_status steal_of(shmq_ring *level, uint64_t until, shmq_delivery *d) {
     for (;;) {
-        shmq_first f;
+        shmq_met f;
         bool any = shmq_first_of(level, is_poisoned, &f);
         shmq_status status = bring_first(level, any ? f.place : UINT64_MAX, until);
         if (status == SHMQ_OK) {

@@ -215,9 +215,7 @@ static shmq_status get_acquired(shmq_queue *q, const shmq_getting *g, shmq_deliv
     if (copied == SHMQ_COPIED_DAMAGE) {
         return damaged(q, d);
     }
-    SHMQ_TRY(shmq_settle(q, d)); /* SHMQ_SETTLED: stolen, purged or deleted meanwhile */
-    shmq_add_relaxed(&q->counters->got, 1);
-    return SHMQ_OK;
+    return shmq_entry_ends(shmq_level(q, d->depth), d, SHMQ_END_GOT); /* SHMQ_SETTLED: stolen, or purged meanwhile */
 }
 
 SHMQ_INLINE shmq_status get_found(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {

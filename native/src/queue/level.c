@@ -17,19 +17,20 @@ static const char *ring_look(shmq_ring *r, shmq_ring_shm *ring) {
     }
     uint64_t count = UINT64_C(1) << r->shift;
     if (slots % 64 != 0 || slots < m->data || !shmq_inside(m, slots, count * r->slot_size) || carried % 64 != 0 ||
-        carried < m->data || !shmq_inside(m, carried, (count + 63) / 64 * 8)) {
+        carried < m->data || !shmq_inside(m, carried, shmq_maps_bytes(count))) {
         return "the offset of the queue's ring makes no sense";
     }
     /* Every level's ring lies in the run of the first. */
     uint64_t first = shmq_copy_once(&q->page->ring.run), run = shmq_copy_once(&q->page->ring.run_granules);
     if (first % 64 != 0 || first < m->data || run > m->granule_count || carried < first + SHMQ_LINE_BYTES ||
-        slots < carried + (count + 63) / 64 * 8 || slots + count * r->slot_size > first + run * SHMQ_GRANULE_BYTES ||
+        slots < carried + shmq_maps_bytes(count) || slots + count * r->slot_size > first + run * SHMQ_GRANULE_BYTES ||
         !shmq_inside(m, first, run * SHMQ_GRANULE_BYTES)) {
         return "the offset of the queue's ring makes no sense"; /* one is damaged, and may lead into another ring */
     }
     r->mask = count - 1;
     r->slots = shmq_at(m, slots);
     r->carried = shmq_at(m, carried);
+    r->stretches = shmq_at(m, carried + shmq_bitmap_bytes(count));
     r->inline_bytes = r->slot_size - SHMQ_SLOT_HEADER;
     if (r == &q->first) {
         q->tickets = shmq_at(m, first);
@@ -39,6 +40,7 @@ static const char *ring_look(shmq_ring *r, shmq_ring_shm *ring) {
     shmq_store_relaxed(&r->uncarried, 0);
     shmq_store_relaxed(&r->old[false], 0);
     shmq_store_relaxed(&r->old[true], 0);
+    shmq_store_relaxed(&r->known, 0);
     shmq_store_relaxed(&r->sound_below, 0);
     shmq_store_relaxed(&r->near, tail > count ? tail - count : 0);
     return NULL;
@@ -50,6 +52,7 @@ static void copy_of(const shmq_ring *r, shmq_ring *copy) {
                         .shm = r->shm,
                         .slots = r->slots,
                         .carried = r->carried,
+                        .stretches = r->stretches,
                         .mask = r->mask,
                         .shift = r->shift,
                         .slot_size = r->slot_size,
@@ -60,6 +63,7 @@ static void copy_of(const shmq_ring *r, shmq_ring *copy) {
     shmq_store_relaxed(&copy->nothing, shmq_load_relaxed(&r->nothing));
     shmq_store_relaxed(&copy->sound_below, shmq_load_relaxed(&r->sound_below));
     shmq_store_relaxed(&copy->sound_terms, shmq_load_relaxed(&r->sound_terms));
+    shmq_store_relaxed(&copy->found, shmq_load_relaxed(&r->found));
     shmq_store_relaxed(&copy->uncarried, shmq_load_relaxed(&r->uncarried));
     shmq_store_relaxed(&copy->old[false], shmq_load_relaxed(&r->old[false]));
     shmq_store_relaxed(&copy->old[true], shmq_load_relaxed(&r->old[true]));

@@ -12,14 +12,16 @@ static bool is_of_the_dead(const shmq_queue *q, uint64_t word, const shmq_livene
 }
 
 void shmq_groups_recover(shmq_queue *q, const shmq_liveness *l) {
-    for (uint32_t group = 1; q->grouping != SHMQ_GROUPS_NONE && group <= SHMQ_GROUPS; group++) {
+    if (q->grouping == SHMQ_GROUPS_NONE) {
+        return;
+    }
+    for (uint32_t group = 1, last = shmq_groups_laid(q); group <= last; group++) {
         uint64_t word = shmq_load_seq(&shmq_group_at(q, group)->owner);
         if (shmq_group_is_free(q, word)) {
             shmq_group_turn_back(q, group);
         } else if (is_of_the_dead(q, word, l)) {
             (void)shmq_group_free(q, group, word);
-        } else if (shmq_is_refused(shmq_load_seq(&shmq_group_at(q, group)->refused))) {
-            shmq_group_recheck(q, group); /* the dead process may have stolen a message from the owner */
         }
     }
+    (void)shmq_groups_recheck(q); /* the dead process may have stolen a message from an owner */
 }

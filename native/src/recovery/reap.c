@@ -198,6 +198,7 @@ static void finish_row(sweep *s) {
     (void)shmq_blocks_sweep(s->m, l.is_dead, named, s);
     close_queues(s);
     shmq_queues_release(s->m); /* also ends deletions that the dead process has left half done */
+    shmq_blocks_unretire(s->m);
     (void)shmq_blocks_reclaim(s->m);
     shmq_watch_recover(s->m, &l);
     shmq_store_seq(&row->unsettled, 0);

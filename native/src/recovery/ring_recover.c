@@ -77,6 +77,7 @@ static uint32_t recover_level(shmq_ring *r, const shmq_liveness *l) {
     for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
         freed += recover_slot(r, shmq_slot_at(r, i), l);
     }
+    shmq_ring_changed(r); /* after the repairs; the dead may have changed a slot and not said so */
     shmq_rewind_all(r); /* always: a process that died in a release after R1 has left no word with its name */
     shmq_due_recover(r);
     return freed;

@@ -11,12 +11,24 @@ static bool can_step_over(uint64_t word, int32_t ahead) {
            (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED || state == SHMQ_BROKEN);
 }
 
-/* How many slots from t on the producer would have to pass to reach a FREE one; 0: none is in reach. The reach is half
- * of the ring, so that what could go to disk goes there, and is not turned lap after lap. Where nothing can go (`far`) it
- * is the whole ring, and in a queue with maxsize, too: the producer must find each slot that the count grants. */
+/* How far the producer looks from t on: half of the ring, so that what could go to disk goes there, and is not turned lap
+ * after lap. While the level flows it looks at slots of places that have gone to disk: no taker empties the others. Where
+ * nothing can go (`far`) it looks at the whole ring, and in a queue with maxsize, too: the producer must find each slot
+ * that the count grants. */
+static uint64_t reach_of(shmq_ring *r, uint64_t t, bool far) {
+    uint64_t flow = shmq_flow_at(r), slots = shmq_slot_count(r), reach = slots / 2;
+    if (far || shmq_load_relaxed(&r->queue->page->maxsize) != 0) {
+        return r->mask;
+    }
+    if (!shmq_is_front(r) && shmq_flow_is_on(flow) && shmq_flow_place(flow) + slots < t + reach) {
+        reach = shmq_flow_place(flow) + slots > t ? shmq_flow_place(flow) + slots - t : 0;
+    }
+    return reach;
+}
+
+/* How many slots from t on the producer would have to pass to reach a FREE one; 0: none is in reach. */
 static uint64_t room(shmq_ring *r, uint64_t t, bool far) {
-    far = far || shmq_load_relaxed(&r->queue->page->maxsize) != 0;
-    uint64_t reach = far ? r->mask : shmq_slot_count(r) / 2;
+    uint64_t reach = reach_of(r, t, far);
     /* SYNC ring.free; seq: this is a blocked producer's last look, as in claim(). */
     uint64_t first = shmq_load_seq(&shmq_slot_at(r, t)->word);
     int32_t behind = shmq_lap_ahead(first, shmq_turn(r, t));
@@ -63,21 +75,4 @@ bool shmq_carry(shmq_ring *r, uint64_t t, bool far) {
         shmq_tail_passed(r, p);
     }
     return reach != 0;
-}
-
-bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t *position) {
-    uint64_t best = UINT64_MAX;
-    for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
-        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
-            shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
-            uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
-            uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-            uint32_t state = shmq_word_state(word);
-            if (shmq_word_carried(word) && shmq_state_is_seen(state) && p >= from && p < limit && p < best) {
-                best = p;
-            }
-        }
-    }
-    *position = best;
-    return best != UINT64_MAX;
 }

@@ -13,3 +13,20 @@ uint64_t shmq_expires_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t
     }
     return expires == SHMQ_NEVER ? 0 : expires == 0 ? 1 : expires;
 }
+
+void shmq_entries_ended(shmq_queue *q, uint64_t count, shmq_end why) {
+    shmq_counters_shm *c = q->counters;
+    if (SHMQ_UNLIKELY(c == NULL || why == SHMQ_END_DELETED)) {
+        return;
+    }
+    shmq_a64 *counter = why == SHMQ_END_GOT       ? &c->got
+                        : why == SHMQ_END_ACKED   ? &c->acked
+                        : why == SHMQ_END_DROPPED ? &c->dropped
+                        : why == SHMQ_END_EXPIRED ? &c->expired
+                        : why >= SHMQ_END_DEAD    ? &c->dead_lettered
+                                                  : &c->purged;
+    shmq_add_relaxed(counter, count);
+    if (why == SHMQ_END_EXPIRED_DEAD) {
+        shmq_add_relaxed(&c->expired, count);
+    }
+}

@@ -57,8 +57,8 @@ shmq_status shmq_rings_take(shmq_member *m, uint32_t granules, uint32_t wanted, 
         uint64_t word = word_of(m, i);
         memset(shmq_at(m, place_of(m, i)), 0, shmq_granule_reserved(word)); /* bytes of its earlier use */
         bool head = i == first;
-        shmq_store_seq(&m->granules[i],
-                       shmq_granule_word(word, head ? SHMQ_GRANULE_RING : SHMQ_GRANULE_INSIDE, 0, head ? granules : 0));
+        shmq_granule_set(
+            m, i, shmq_granule_word(word, head ? SHMQ_GRANULE_RING : SHMQ_GRANULE_INSIDE, 0, head ? granules : 0));
     }
     *offset = place_of(m, first);
     return SHMQ_OK;
@@ -73,7 +73,7 @@ static shmq_status reserve_in(shmq_member *m, uint32_t granule, uint64_t bytes) 
     SHMQ_TRY(shmq_reserve_instead(m, place_of(m, granule) + have, bytes - have));
     word &= ~SHMQ_GRANULE_BEGUN;
     word |= bytes == SHMQ_GRANULE_BYTES ? SHMQ_GRANULE_RESERVED : bytes / SHMQ_PIECE_BYTES << SHMQ_GRANULE_BEGUN_SHIFT;
-    shmq_store_seq(&m->granules[granule], word);
+    shmq_granule_set(m, granule, word);
     return SHMQ_OK;
 }
 
@@ -119,7 +119,7 @@ void shmq_rings_give(shmq_member *m, uint64_t offset) {
     }
     for (uint32_t i = first; i < first + length; i++) {
         bytes += shmq_granule_reserved(word_of(m, i));
-        shmq_store_seq(&m->granules[i], word_of(m, i) & ~gone);
+        shmq_granule_set(m, i, word_of(m, i) & ~gone);
     }
     shmq_add_seq(&m->header->reserved_bytes, -bytes);
     shmq_give_memory(m, offset, (uint64_t)length << SHMQ_GRANULE_SHIFT);

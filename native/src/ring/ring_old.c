@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shmq/ring.h"
+#include "shmq/ring_walk.h"
 
 #define LEAST 256u
 #define MOST 65536u
@@ -127,14 +127,10 @@ static void gather(shmq_ring *r, shmq_old_list *list, uint64_t from, uint64_t li
     bool goes_on = from == list->end && list->end > list->begin && list->first == list->count; /* none is left below */
     gathering g = {.list = list, .sorted = true};
     list->first = list->count = 0;
-    for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
-        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
-            shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
-            uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
-            uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-            if (counts(list, word) && p >= from && p < limit && shmq_slot_at(r, p) == slot) {
-                gather_one(&g, p);
-            }
+    uint64_t index = 0;
+    for (shmq_met e; shmq_walk_old(r, &index, shmq_slot_count(r), &e);) {
+        if (counts(list, e.word) && e.position >= from && e.position < limit && shmq_slot_at(r, e.position) == e.slot) {
+            gather_one(&g, e.position);
         }
     }
     if (!g.sorted) {

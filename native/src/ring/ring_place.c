@@ -22,11 +22,19 @@ uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d) {
     return shmq_place_at(shmq_depth_at(front), place);
 }
 
+static bool is_at(const shmq_ring *front, const shmq_slot_shm *slot, uint64_t place) {
+    uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
+    return shmq_state_is_entry(shmq_word_state(word)) && shmq_front_place(front, slot) == place;
+}
+
+#define NEXT 8u /* slots behind the one that was found last: those who look for places mostly go up */
+
 bool shmq_front_find(const shmq_ring *front, uint64_t place, uint64_t *position) {
-    for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
-        const shmq_slot_shm *slot = shmq_slot_at(front, i);
-        uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
-        if (shmq_state_is_entry(shmq_word_state(word)) && shmq_front_place(front, slot) == place) {
+    uint64_t laid = shmq_slots_laid(front), next = shmq_load_relaxed(&front->found) & front->mask;
+    for (uint64_t i = 0; i < laid + NEXT; i++) {
+        uint64_t index = i < NEXT ? (next + i) & front->mask : i - NEXT;
+        const shmq_slot_shm *slot = shmq_slot_at(front, index);
+        if (index < laid && is_at(front, slot, place)) {
             *position = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position); /* SYNC ring.publish */
             return shmq_slot_at(front, *position) == slot;
         }

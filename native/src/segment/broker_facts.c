@@ -8,16 +8,12 @@
 void shmq_broker_look(const shmq_member *m, shmq_broker_facts *facts) {
     uint64_t fixed = (uint64_t)(m->slabs - m->base);
     *facts = (shmq_broker_facts){.fixed_bytes = fixed,
-                                 .used_bytes = fixed,
+                                 .used_bytes = fixed + shmq_load_relaxed(&m->header->used_bytes),
                                  .reserved_bytes = shmq_load_relaxed(&m->header->reserved_bytes),
                                  .granules_free = shmq_granules_free(m),
                                  .damage = shmq_load_relaxed(&m->header->damage),
                                  .rescues = shmq_load_relaxed(&m->header->rescues),
                                  .deaths = shmq_load_relaxed(&m->header->deaths)};
-    for (uint32_t i = 0; i < m->granule_count; i++) {
-        uint64_t word = shmq_load_relaxed(&m->granules[i]);
-        facts->used_bytes += shmq_granule_kind(word) != SHMQ_GRANULE_FREE ? shmq_granule_reserved(word) : 0;
-    }
 }
 
 uint64_t shmq_broker_epoch(const shmq_member *m) { return shmq_load_relaxed(&m->header->message_ids) >> 40; }

@@ -50,6 +50,13 @@ static shmq_status attach(shmq_member *m, const char *name, const shmq_home *hom
     return shmq_row_take(m, false);
 }
 
+/* Two memberships of a process never have the same serial, not even one that lies where another one lay: what threads
+ * remember of a queue names it. */
+static uint64_t first_serial(void) {
+    static shmq_a64 members;
+    return (shmq_add_seq(&members, 1) + 1) << 32;
+}
+
 shmq_status shmq_member_attach(const char *name, const shmq_home *home, shmq_member **member) {
     shmq_member *m = calloc(1, sizeof(*m));
     if (m == NULL) {
@@ -58,7 +65,7 @@ shmq_status shmq_member_attach(const char *name, const shmq_home *home, shmq_mem
     }
     m->lock_fd = m->map_fd = m->dir_fd = m->rows_fd = -1;
     m->row = SHMQ_NO_ROW;
-    m->serial = 1;
+    m->serial = first_serial();
     init_mutexes(m);
     shmq_status status = attach(m, name, home);
     if (status != SHMQ_OK) {

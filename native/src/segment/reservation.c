@@ -71,23 +71,34 @@ void shmq_give_memory(shmq_member *m, uint64_t offset, uint64_t bytes) {
  * there. */
 static uint64_t give_granule(shmq_member *m, uint32_t granule) {
     uint64_t word = shmq_load_relaxed(&m->granules[granule]), bytes = shmq_granule_reserved(word);
-    shmq_store_seq(&m->granules[granule], word & ~(SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_BEGUN));
+    shmq_granule_set(m, granule, word & ~(SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_BEGUN));
     shmq_add_seq(&m->header->reserved_bytes, -bytes);
     shmq_give_memory(m, m->data + ((uint64_t)granule << SHMQ_GRANULE_SHIFT), bytes);
     return bytes;
 }
 
-/* Slots and headers of slabs need memory at their own place; the process gives back as much memory of free granules,
- * which bodies had before. It begins at the end, where the last bodies were. False: there is not so much. */
-static bool make_up_for(shmq_member *m, uint64_t bytes) {
+/* Of free granules in [from, to), from the last one on, until it was so much. */
+static uint64_t give_between(shmq_member *m, uint32_t from, uint32_t to, uint64_t bytes) {
     uint64_t given = 0;
-    for (uint32_t i = m->granule_count; i-- != 0 && given < bytes;) {
+    for (uint32_t i = to; i-- > from && given < bytes;) {
         uint64_t word = shmq_load_relaxed(&m->granules[i]);
         if (shmq_granule_kind(word) == SHMQ_GRANULE_FREE && shmq_granule_reserved(word) != 0) {
             given += give_granule(m, i);
         }
     }
-    return given >= bytes;
+    return given;
+}
+
+/* Slots and headers of slabs need memory at their own place; the process gives back as much memory of free granules,
+ * which bodies had before. It begins where the last bodies were, and ends with what pages have left. False: there is
+ * not so much. */
+static bool make_up_for(shmq_member *m, uint64_t bytes) {
+    uint32_t high = shmq_run_high(m);
+    if (shmq_load_relaxed(&m->header->granules_ready) == 0) {
+        return false;
+    }
+    uint64_t given = give_between(m, 0, high, bytes);
+    return given >= bytes || given + give_between(m, high, m->granule_count, bytes - given) >= bytes;
 }
 
 shmq_status shmq_reserve_instead(shmq_member *m, uint64_t offset, uint64_t bytes) {

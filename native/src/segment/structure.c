@@ -168,7 +168,7 @@ static shmq_status reserve_granules(shmq_member *m, uint32_t first, uint32_t cou
         uint64_t bytes = (uint64_t)(end - at) << SHMQ_GRANULE_SHIFT;
         SHMQ_TRY(shmq_reserve(m, granule_offset(m, at), bytes));
         for (uint32_t i = at; i < end; i++) {
-            shmq_store_seq(&m->granules[i], (granule(m, i) & ~SHMQ_GRANULE_BEGUN) | SHMQ_GRANULE_RESERVED);
+            shmq_granule_set(m, i, (granule(m, i) & ~SHMQ_GRANULE_BEGUN) | SHMQ_GRANULE_RESERVED);
         }
         at = end;
     }
@@ -211,16 +211,30 @@ static uint32_t last_free(const shmq_member *m, uint64_t most) {
     return m->granule_count;
 }
 
+uint32_t shmq_run_high(const shmq_member *m) {
+    uint32_t high = shmq_load_relaxed(&m->header->run_high);
+    return high < m->granule_count ? high : m->granule_count;
+}
+
+/* From where the last search ended. Where only free granules with memory will do, those below the mark are looked at
+ * first: behind it none has memory, but what pages have left. */
+static uint32_t fit_next(const shmq_member *m, uint32_t length, uint64_t most) {
+    uint32_t end = most < length ? shmq_run_high(m) : m->granule_count, hint = m->run_hint < end ? m->run_hint : end;
+    uint32_t begins[] = {hint, 0, end}, ends[] = {end, hint, m->granule_count}, found = m->granule_count;
+    for (uint32_t part = 0; part < 3 && found == m->granule_count; part++) {
+        found = fit(m, begins[part], ends[part], length, most);
+    }
+    return found;
+}
+
 static uint32_t find_run(const shmq_member *m, uint32_t length, enum place place, uint64_t most) {
-    if (place == LAST) {
-        return last_free(m, most);
+    uint64_t ready = shmq_load_relaxed(&m->header->granules_ready);
+    if (ready + most < length) {
+        return m->granule_count;
     }
-    if (place == LOWEST) {
-        return fit(m, 0, m->granule_count, length, most);
-    }
-    uint32_t hint = m->run_hint < m->granule_count ? m->run_hint : 0;
-    uint32_t found = fit(m, hint, m->granule_count, length, most);
-    return found < m->granule_count || hint == 0 ? found : fit(m, 0, hint, length, most);
+    return place == LAST     ? last_free(m, most)
+           : place == LOWEST ? fit(m, 0, m->granule_count, length, most)
+                             : fit_next(m, length, most);
 }
 
 /* Takes a free run and reserves all of it. Memory that is reserved only now is zero already; memory that was used
@@ -258,14 +272,17 @@ static shmq_status take_free(shmq_member *m, uint32_t length, enum place place, 
     }
     SHMQ_TRY(status);
     if (place == NEXT) {
-        shmq_write_once(&m->run_hint, found + length);
+        m->run_hint = found + length;
+    }
+    if (place != LAST && shmq_run_high(m) < found + length) {
+        shmq_store_relaxed(&m->header->run_high, found + length);
     }
     *first = found;
     return SHMQ_OK;
 }
 
 static void mark(shmq_member *m, uint32_t index, uint32_t kind, uint32_t pages, uint32_t length) {
-    shmq_store_seq(&m->granules[index], shmq_granule_word(granule(m, index), kind, pages, length));
+    shmq_granule_set(m, index, shmq_granule_word(granule(m, index), kind, pages, length));
 }
 
 uint32_t shmq_granules_kept(const shmq_member *m) {
@@ -279,41 +296,17 @@ static uint64_t kept_at_most(uint64_t all) {
     return (all / SHMQ_RING_SHARE + all / SHMQ_FRONTS_SHARE) >> SHMQ_GRANULE_SHIFT;
 }
 
-/* How many granules are free, as long as they are not more than `enough`: the look begins where the last run was taken,
- * behind which most are free while memory is left, and ends when it has seen so many. */
-static uint64_t free_up_to(const shmq_member *m, uint64_t enough) {
-    uint64_t reserved = 0, bare = 0, left = shmq_memory_left(m) >> SHMQ_GRANULE_SHIFT;
-    uint32_t hint = shmq_read_once(&m->run_hint), i = hint < m->granule_count ? hint : 0; /* perhaps without the lock */
-    for (uint32_t n = 0; n < m->granule_count && reserved + (bare < left ? bare : left) < enough; n++) {
-        uint64_t word = granule(m, i);
-        bool is_free = shmq_granule_kind(word) == SHMQ_GRANULE_FREE;
-        reserved += is_free && (word & SHMQ_GRANULE_RESERVED) != 0;
-        bare += is_free && (word & SHMQ_GRANULE_RESERVED) == 0;
-        i = i + 1 < m->granule_count ? i + 1 : 0;
-    }
-    return reserved + (bare < left ? bare : left);
-}
-
-uint64_t shmq_granules_free(const shmq_member *m) { return free_up_to(m, UINT64_MAX); }
-
 /* A sixteenth, less what slots have already; and, of a quarter, what front rings want as soon as their queues flow. */
 static uint64_t kept_for_rings(shmq_member *m, uint64_t all) {
-    uint64_t share = all / SHMQ_RING_SHARE, most = all / SHMQ_FRONTS_SHARE, have = 0;
-    uint32_t kind = SHMQ_GRANULE_FREE;
-    for (uint32_t i = 0; i < m->granule_count && have < share; i++) {
-        uint64_t word = granule(m, i);
-        kind = shmq_granule_kind(word) == SHMQ_GRANULE_INSIDE ? kind : shmq_granule_kind(word);
-        have += kind == SHMQ_GRANULE_RING ? shmq_granule_reserved(word) : 0;
-    }
+    uint64_t share = all / SHMQ_RING_SHARE, most = all / SHMQ_FRONTS_SHARE, have = shmq_rings_bytes(m);
     uint64_t fronts = shmq_upkeep.fronts_lack(m), slots = have < share ? share - have : 0;
     return (slots + (fronts < most ? fronts : most) + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT;
 }
 
-/* How many granules a run of this kind leaves free. *free: how many are, or more than matter to it. */
-static uint64_t kept_from(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *free) {
-    uint64_t pages = shmq_granules_kept(m), plenty = granules + pages + kept_at_most(m->memory) + 1;
-    *free = free_up_to(m, plenty);
-    bool scarce = kind == SHMQ_GRANULE_SLAB && *free < plenty;
+/* How many granules a run of this kind leaves free. */
+static uint64_t kept_from(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t free) {
+    uint64_t pages = shmq_granules_kept(m);
+    bool scarce = kind == SHMQ_GRANULE_SLAB && free <= granules + pages + kept_at_most(m->memory);
     return pages + (scarce ? kept_for_rings(m, m->memory) : 0);
 }
 
@@ -339,7 +332,7 @@ static bool is_shm_short(shmq_member *m, uint32_t granules, uint32_t kind, uint6
 shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *offset) {
     SHMQ_ASSERT(m->structure_locked && (kind == SHMQ_GRANULE_RING || kind == SHMQ_GRANULE_SLAB));
     uint32_t first;
-    uint64_t free, kept = kept_from(m, granules, kind, &free);
+    uint64_t free = shmq_granules_free(m), kept = kept_from(m, granules, kind, free);
     if (granules <= m->granule_count && free < granules + kept) {
         return shmq_fail(SHMQ_FULL_MEMORY,
                          "the broker's memory is used up\n%u granules of 64 KiB needed, %llu of %u are free, %llu of "
@@ -392,7 +385,7 @@ void shmq_run_give(shmq_member *m, uint64_t offset) {
         mark(m, first + i, SHMQ_GRANULE_FREE, 0, 0);
     }
     if (first < m->run_hint) {
-        shmq_write_once(&m->run_hint, first);
+        m->run_hint = first;
     }
 }
 
@@ -405,7 +398,8 @@ static uint32_t find_page_granule(const shmq_member *m) {
     if (m->page_hint < m->granule_count && has_free_page(m, m->page_hint)) {
         return m->page_hint;
     }
-    for (uint32_t i = 0; i < m->granule_count; i++) {
+    bool any = shmq_load_relaxed(&m->header->pages_free) != 0;
+    for (uint32_t i = m->granule_count; any && i-- != 0;) { /* pages are taken from the end */
         if (has_free_page(m, i)) {
             return i;
         }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "segment/granule_counts.h"
 #include "segment/granule_map.h"
 #include "shmq/cold.h"
 #include "shmq/level.h"
@@ -114,6 +115,11 @@ static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
             mark_page(m, map, chunk,
                       "the offset of a chunk of consumer rows lies outside of the data, or in memory that is in use");
         }
+        uint64_t selectors = shmq_load_seq(&page->selectors[i]);
+        if (selectors != 0) {
+            mark_page(m, map, selectors,
+                      "the offset of a page of selectors lies outside of the data, or in memory that is in use");
+        }
     }
 }
 
@@ -204,6 +210,7 @@ shmq_status shmq_structure_rebuild(shmq_member *m) {
         return shmq_fail_errno("no memory to rebuild the map of the segment %s", m->name);
     }
     uint64_t reserved = (uint64_t)(m->slabs - m->base);
+    shmq_granule_counts counts = {0};
     uint32_t high = 0;
     for (uint32_t i = 0; i < map.count; i++) {
         uint64_t old = shmq_load_seq(&m->granules[i]);
@@ -216,9 +223,11 @@ shmq_status shmq_structure_rebuild(shmq_member *m) {
         }
         reserved += shmq_granule_reserved(now) + ((now & SHMQ_GRANULE_HEADERS) != 0 ? SHMQ_SLAB_BYTES : 0);
         high = (now & SHMQ_GRANULE_HEADERS) != 0 ? i + 1 : high;
+        shmq_granule_count(&counts, now);
     }
     shmq_store_seq(&m->header->reserved_bytes, reserved);
     shmq_store_seq(&m->header->slab_high, high);
+    shmq_granule_counts_store(m, &counts);
     give_uncounted(m);
     if (map.damaged != 0) {
         (void)shmq_damage(m, map.what, map.where);
@@ -230,8 +239,30 @@ shmq_status shmq_structure_rebuild(shmq_member *m) {
 
 static _Thread_local char fault[160];
 
+static const char *counts_fault(const shmq_granule_counts *said, const shmq_granule_counts *found) {
+    const struct {
+        const char *what;
+        uint64_t said, found;
+    } counts[] = {
+        {"granules in use", said->used, found->used},
+        {"free granules with memory", said->ready, found->ready},
+        {"granules of slabs and pages", said->solid, found->solid},
+        {"free pages", said->free_pages, found->free_pages},
+        {"bytes of granules in use", said->used_bytes, found->used_bytes},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        if (counts[i].said != counts[i].found) {
+            snprintf(fault, sizeof(fault), "the header counts %llu %s, but the map counts %llu",
+                     (unsigned long long)counts[i].said, counts[i].what, (unsigned long long)counts[i].found);
+            return fault;
+        }
+    }
+    return NULL;
+}
+
 static const char *compare(shmq_member *m, const shmq_granule_map *map) {
     uint64_t reserved = (uint64_t)(m->slabs - m->base);
+    shmq_granule_counts counts = {0}, kept = shmq_granule_counts_of(m);
     uint32_t high = shmq_load_seq(&m->header->slab_high);
     for (uint32_t i = 0; i < map->count; i++) {
         uint64_t word = shmq_load_seq(&m->granules[i]);
@@ -241,6 +272,7 @@ static const char *compare(shmq_member *m, const shmq_granule_map *map) {
             return fault;
         }
         reserved += shmq_granule_reserved(word) + ((word & SHMQ_GRANULE_HEADERS) != 0 ? SHMQ_SLAB_BYTES : 0);
+        shmq_granule_count(&counts, word);
         if ((word & ~SHMQ_GRANULE_KEPT) != (map->words[i] & ~LAZY)) {
             snprintf(fault, sizeof(fault), "granule %u: the map says 0x%llx, but the roots say 0x%llx", i,
                      (unsigned long long)word, (unsigned long long)(map->words[i] & ~LAZY));
@@ -259,7 +291,7 @@ static const char *compare(shmq_member *m, const shmq_granule_map *map) {
                  (unsigned long long)said, (unsigned long long)reserved);
         return fault;
     }
-    return NULL;
+    return counts_fault(&kept, &counts);
 }
 
 const char *shmq_structure_fault(shmq_member *m) {

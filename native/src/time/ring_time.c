@@ -12,7 +12,7 @@ shmq_status shmq_time_plan(shmq_ring *r, shmq_outgoing *o) {
     uint64_t due = max_ttl == SHMQ_NEVER ? SHMQ_NEVER : later_by(o->enqueued_ns, max_ttl);
     due = sooner(due, o->not_before_ns != 0 ? o->not_before_ns : SHMQ_NEVER);
     due = sooner(due, o->expires_ns != 0 ? o->expires_ns : SHMQ_NEVER);
-    o->due_ns = due == SHMQ_NEVER ? 0 : due;
+    o->made.due_ns = due == SHMQ_NEVER ? 0 : due;
     return shmq_is_recorded(o) ? shmq_cold_need(r) : SHMQ_OK;
 }
 
@@ -30,8 +30,8 @@ uint32_t shmq_time_fill(shmq_ring *r, shmq_slot_shm *slot, const shmq_outgoing *
         shmq_store_relaxed(&cold->expires_ns, o->expires_ns);
         props |= SHMQ_PROP_EXPIRES;
     }
-    if (o->group != 0) {
-        shmq_write_once(&cold->group, (uint64_t)o->group);
+    if (o->made.group != 0) {
+        shmq_write_once(&cold->group, (uint64_t)o->made.group);
         props |= SHMQ_PROP_GROUP;
     }
     if (o->intent != 0) {

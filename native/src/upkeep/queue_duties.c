@@ -20,9 +20,17 @@ static uint64_t messages_due(const shmq_queue *q, uint64_t now) {
     return earliest;
 }
 
+/* The ring that this process looks at first: the one that it has looked at in part, since a look at another one would
+ * forget that. If another process has taken that look over, the ring behind it: else two that take over from each other
+ * come to no other ring. */
+static uint32_t first_ring(const shmq_queue *q, const shmq_rounds *u) {
+    bool left = u->entries.mark != 0 && u->index == q->index && u->incarnation == q->incarnation;
+    return shmq_is_half_looked_at(q, u->depth, u) ? u->depth : left ? u->depth + 1 : 0;
+}
+
 static uint64_t messages_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
     shmq_rounds *u = &q->m->rounds;
-    uint32_t first = shmq_is_half_looked_at(q, u->depth, u) ? u->depth : 0; /* a look at another ring would forget it */
+    uint32_t first = first_ring(q, u);
     for (uint32_t i = 0; i < q->rings; i++) {
         uint32_t depth = (first + i) % q->rings;
         shmq_ring_time_step(shmq_level(q, depth), now, u, b);
@@ -55,6 +63,7 @@ static uint64_t deleted_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
 const shmq_queue_duty shmq_queue_duties[SHMQ_QUEUE_DUTIES] = {
     {"messages", messages_due, messages_step}, /* delays, lives, leases */
     {"rows", shmq_rows_due, shmq_rows_step}, /* lives that end on disk */
+    {"waiting rows", shmq_waiting_due, shmq_waiting_step}, /* delays that end there */
     {"unused queue", unused_due, unused_step}, /* the option expires */
     {"deleted queue", deleted_due, deleted_step}, /* entries that were given back to it */
 };

@@ -18,7 +18,7 @@ static uint64_t depth_in_memory(shmq_member *m, uint32_t index) {
     uint64_t entries = 0;
     shmq_ring level;
     for (uint32_t depth = 0; depth < view.levels && shmq_level_look(&view, depth, &level) == NULL; depth++) {
-        entries += shmq_could_go(&level);
+        entries += shmq_could_go(&level) + (shmq_load_relaxed(&level.shm->due) != 0); /* delayed ones, perhaps */
     }
     return entries;
 }

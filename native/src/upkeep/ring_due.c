@@ -5,6 +5,8 @@
 #include "shmq/level.h"
 #include "shmq/ring_time.h"
 
+#define FEW_ENTRIES 1024u
+
 /* When the present state of the entry ends. */
 static uint64_t ends_at(const shmq_ring *r, shmq_slot_shm *slot, uint32_t state, uint64_t now) {
     bool leased = state == SHMQ_ACQUIRED && (shmq_props(slot) & SHMQ_PROP_NOT_BEFORE) != 0 &&
@@ -109,6 +111,7 @@ static void begin(const shmq_ring *r, shmq_rounds *u, uint64_t mark) {
     u->floor = low;
     u->tail = tail <= low ? low : tail - low < count ? tail : low + count;
     u->carried = count;
+    u->looked = 0;
     u->carried_first = same && !u->carried_first;
     u->entries.mark = mark;
     u->entries.earliest = SHMQ_DUE_NEVER;
@@ -126,6 +129,7 @@ static bool look_at_entries(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_bud
             return false;
         }
         note(c, look_at(r, shmq_slot_at(r, c->next), now, b));
+        u->looked++;
         c->next = c->next + 1 < u->tail ? c->next + 1 : u->floor;
     }
     return true;
@@ -144,6 +148,7 @@ static bool look_at_carried(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_bud
             shmq_budget_spend(b, SHMQ_PRICE_ENTRY); /* a cache line of words, most of them empty */
         } else if (bits != 0) {
             note(&u->entries, look_at(r, shmq_slot_at(r, u->carried), now, b));
+            u->looked++;
         }
     }
     return true;
@@ -188,6 +193,9 @@ void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget
     }
     uint64_t earliest = u->entries.earliest;
     uint64_t rest = shmq_due_rest(now);
+    if (whole && u->looked > FEW_ENTRIES && earliest > now && rest < now + SHMQ_LOOK_PAUSE_NS) {
+        rest = now + SHMQ_LOOK_PAUSE_NS; /* also takers pass what is held whenever something of it is due */
+    }
     bool earlier; /* unused: sleepers know the header's word only, which the caller sets */
     u->entries.mark = whole ? 0 : shmq_due_leave(due, mark, rest, &earlier);
     if (whole) {

@@ -70,6 +70,7 @@ void shmq_due_recover(shmq_ring *r) {
     bool ages = shmq_load_relaxed(&q->page->settings.max_ttl_ns) != SHMQ_NEVER;
     if (ages && r->shm->kind != SHMQ_RING_FRONT && shmq_load_seq(&r->shm->flow) != 0) {
         (void)shmq_due_at(&r->shm->rows_due, 1); /* before the header's word */
+        (void)shmq_due_at(&r->shm->waiting_due, 1);
         (void)shmq_due_at(&q->m->header->due, 1);
     }
     if (shmq_load_seq(&r->shm->cold) != 0 || shmq_ring_ages(q)) { /* otherwise nothing is ever due there */

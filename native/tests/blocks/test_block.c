@@ -399,7 +399,7 @@ static void test_each_half_done_step_of_a_dead_process_is_finished_by_the_sweep(
     end();
 }
 
-static void test_a_slab_left_half_retired_serves_again_after_the_next_reclaim(void) {
+static void test_a_slab_left_half_retired_serves_again_when_its_process_is_reaped(void) {
     begin();
     shmq_block kept = take(20000), gone = take(20000), third = take(20000);
     shmq_block_drop(m, gone.offset, gone.generation, 0);
@@ -411,6 +411,8 @@ static void test_a_slab_left_half_retired_serves_again_after_the_next_reclaim(vo
     CHECK(shmq_blocks_fault(m) == NULL);
     traffic_lock(m);
     CHECK_EQUAL(shmq_blocks_reclaim(m), 0);
+    CHECK_EQUAL(state_of(&gone), SHMQ_BLOCK_RETIRED); /* whoever is short of memory looks at no slab in use */
+    shmq_blocks_unretire(m);
     shmq_structure_unlock(m);
     CHECK_EQUAL(state_of(&gone), SHMQ_BLOCK_FREE);
     CHECK_EQUAL(shmq_load_seq(&location.slab->free[0]) >> location.index & 1, 1);
@@ -481,7 +483,7 @@ int main(void) {
     test_pins_of_a_dead_process_end_and_those_of_the_rows_next_owner_do_not();
     test_a_reaper_leaves_views_of_another_generation_alone();
     test_each_half_done_step_of_a_dead_process_is_finished_by_the_sweep();
-    test_a_slab_left_half_retired_serves_again_after_the_next_reclaim();
+    test_a_slab_left_half_retired_serves_again_when_its_process_is_reaped();
     test_stale_hints_lead_nowhere_and_are_cleared();
     test_damage_in_the_words_is_reported();
     return 0;

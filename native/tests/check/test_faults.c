@@ -366,7 +366,7 @@ static void a_slot_that_makes_no_sense_is_told(void) {
                "the time at which something is due");
     BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_BROKEN, last,
                "the slot is broken, and its message is lost");
-    BREAK_RING(limited, WORD(slot->word), word | SHMQ_FLAG_FLOWED, last, "a flag that this version");
+    BREAK_RING(limited, WORD(slot->word), word | SHMQ_FLAG_INTENT, last, "a flag that this version");
     BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_ACQUIRED, 0, 1), last, "but the slot names none");
     BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_AVAILABLE, 3, 1), last,
                "names an owner, but its state has none");

@@ -81,7 +81,7 @@ static void put_in(const char *key, uint64_t number, uint8_t priority) {
                        .body_len = sizeof number,
                        .priority = priority};
     CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
-    CHECK((o.group != 0) == (*key != '\0'));
+    CHECK((o.made.group != 0) == (*key != '\0'));
 }
 
 static shmq_status take(taker *t, shmq_delivery *d) {
@@ -105,7 +105,7 @@ static void takes_nothing(taker *t) {
 static shmq_group_shm *words_of(const char *key) {
     unsigned char headers[64];
     uint32_t length = head_of(headers, key);
-    return &q->page->group_table[shmq_group_of_headers(headers, length) - 1];
+    return shmq_group_at(q, shmq_group_of_headers(q, headers, length));
 }
 
 static uint32_t privileges(const shmq_member *member) { return shmq_load_seq(&member->process->privileges); }
@@ -394,7 +394,7 @@ static void a_group_is_suspect_for_its_own_owner_only(void) {
     put_in("g", 1, 0);
     put_in("g", 2, 0);
     unsigned char headers[64];
-    uint32_t group = shmq_group_of_headers(headers, head_of(headers, "g"));
+    uint32_t group = shmq_group_of_headers(q, headers, head_of(headers, "g"));
     shmq_group_suspect(q, group, a.row);
     CHECK(is_free("g"));
     shmq_delivery d = taken(&a, 1);

@@ -250,7 +250,8 @@ static void a_flush_that_was_not_decided_counts_nothing(void) {
     get_numbers(theirs, 0, 5000);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
     CHECK(!shmq_flow_is_on(shmq_load_seq(&ring->flow)));
-    uint64_t begins = shmq_load_seq(&ring->tail) + shmq_slot_count(&q->first) / 2, put = 0;
+    /* The oldest will be there, behind those that find room in the front ring. */
+    uint64_t begins = shmq_load_seq(&ring->tail) + shmq_slot_count(shmq_front_of(&q->first)) / 4, put = 0;
     shmq_flushing_say(ring, begins, shmq_load_seq(&ring->flushed) + 7, shmq_load_seq(&ring->flushed_bytes) + 700);
     faulty.writes = 2; /* the put that finds the ring full looks further between the two */
     while (put_number(q, put) == SHMQ_OK) {

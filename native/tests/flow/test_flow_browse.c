@@ -156,16 +156,18 @@ static void a_browser_of_what_is_being_moved_ends_with_its_patience(void) {
     end();
 }
 
-/* The ring has turned over it: what was put behind it was taken by others by place. */
+/* The ring has turned over it while the disk was full: what was put behind it was taken by others by place. */
 static void a_carried_entry_that_is_being_moved_is_not_passed(void) {
     uint64_t at = begin_on_disk(), place = at;
     shmq_delivery d;
     put_numbers(q, NEXT, 2);
+    m->disk = other->disk = 1;
     for (uint64_t i = 0; i < shmq_slot_count(&q->first) + 10; i++) {
         put_numbers(q, i, 1);
         CHECK_EQUAL(shmq_steal(&q->first, shmq_load_seq(&q->first.shm->tail) - 1, true, &d), SHMQ_OK);
         CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     }
+    m->disk = other->disk = SCRATCH_DISK;
     CHECK_EQUAL(flow_place(), at);
     mover_begin();
     uint64_t word = shmq_load_seq(&shmq_slot_at(&q->first, at)->word);

@@ -97,8 +97,8 @@ static void what_is_left_in_the_front_ring_is_not_looked_at(void) {
     CHECK_EQUAL(shmq_release(q, &held, false), SHMQ_OK); /* then it is alone in the front ring */
     shmq_want(q, first);
     CHECK_EQUAL(shmq_offer_to(theirs, last, &by, &d), SHMQ_EMPTY);
-    CHECK(d.left);
-    CHECK_EQUAL(d.version, 0);
+    CHECK_EQUAL(d.seen.why, SHMQ_LEFT_TO_OTHER);
+    CHECK_EQUAL(d.seen.version, 0);
     shmq_want_end(q, first);
     get_numbers(q, bound - 1, 1);
     get_numbers(q, next, MANY - next);
@@ -118,15 +118,15 @@ static bool ends_the_want(void *context, const shmq_ring *level, const shmq_deli
 /* A message has come back, and is left to the other one, which takes none just when the taker looks at a later one. */
 static void no_later_message_of_the_front_ring_is_taken_before_one_that_was_left(void) {
     begin_ranked(ends_the_want);
-    put_numbers(q, 0, MANY);
-    shmq_delivery held = receive(q, shmq_self(q)), d;
-    for (uint64_t next = 1; shmq_load_seq(&q->first.shm->pulled) == 0; next++) {
-        get_numbers(q, next, 1);
-    }
+    put_numbers(q, 0, 1);
+    shmq_delivery held = receive(q, shmq_self(q)), d; /* so it stays in the back ring */
+    put_numbers(q, 1, MANY - 1);
+    get_numbers(q, 1, LATER - 1);
+    CHECK(shmq_load_seq(&shmq_front_of(&q->first)->shm->tail) > LATER);
     CHECK_EQUAL(shmq_release(q, &held, false), SHMQ_OK);
     shmq_want(q, first);
     CHECK_EQUAL(shmq_offer_to(theirs, last, &by, &d), SHMQ_EMPTY);
-    CHECK(d.left);
+    CHECK_EQUAL(d.seen.why, SHMQ_LEFT_TO_OTHER);
     CHECK_EQUAL(shmq_offer_to(theirs, last, &by, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_place_of(theirs, &d), 0);
     shmq_offer_cancel(theirs, &d);
@@ -198,7 +198,7 @@ static void a_message_is_left_to_one_that_found_the_lock_taken(void) {
     lock_by_another(F_UNLCK);
     shmq_delivery d;
     CHECK_EQUAL(shmq_offer_to(theirs, last, &by, &d), SHMQ_EMPTY);
-    CHECK(d.left);
+    CHECK_EQUAL(d.seen.why, SHMQ_LEFT_TO_OTHER);
     gets(&higher, bound);
     shmq_subscription_end(&of_first);
     uint64_t purged;

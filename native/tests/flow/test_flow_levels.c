@@ -121,7 +121,7 @@ static void what_failed_too_often_is_found_on_the_disk_of_each_level(void) {
 
 /* Shows S129. */
 static void the_least_important_goes_first(void) {
-    begin(4000);
+    begin(MANY * sizeof(uint64_t) / 2);
     put_all(0, MANY);
     uint64_t rows[LEVELS];
     for (uint32_t depth = 0; depth < LEVELS; depth++) {
@@ -129,7 +129,7 @@ static void the_least_important_goes_first(void) {
         rows[depth] =
             shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->flushed) - shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->pulled);
     }
-    CHECK(rows[2] >= rows[1] && rows[1] >= rows[0]);
+    CHECK(rows[2] > rows[1] && rows[1] > rows[0]);
     uint64_t purged;
     CHECK_EQUAL(shmq_purge(q, &purged), SHMQ_OK);
     CHECK_EQUAL(purged, MANY);
@@ -190,7 +190,7 @@ static void what_was_given_back_is_marked_on_disk(void) {
         CHECK_EQUAL(shmq_release(q, &held[i], true), SHMQ_OK);
     }
     for (uint32_t depth = 0; depth < LEVELS; depth++) {
-        (void)shmq_flow_make_room(q, shmq_level(q, depth));
+        (void)shmq_flow_make_room(q, NULL);
     }
     CHECK(shmq_flow_rows(q) > 100);
     uint64_t again = 0;
@@ -217,7 +217,9 @@ static void a_mover_dies_at(uint32_t depth, enum faulty_death when) {
         CHECK_EQUAL(shmq_queue_declare(own, "levels", 6, &d, &queue, &differs), SHMQ_OK);
         faulty_begin(own);
         faulty.at_write = when;
-        (void)shmq_flow_make_room(queue, shmq_level(queue, depth));
+        for (int turns = 0; turns < 2; turns++) { /* the first one hands over what the front ring has room for */
+            (void)shmq_flow_make_room(queue, shmq_level(queue, depth));
+        }
         _exit(1);
     }
     int status;

@@ -80,7 +80,7 @@ static void recovery_believes_no_older_slot(void) {
         CHECK_EQUAL(shmq_steal_at(&q->first, place + i, true, &d), SHMQ_OK);
         CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     }
-    uint32_t room;
+    uint32_t room = UINT32_MAX;
     CHECK_EQUAL(shmq_front_room(front, &tail, &room), SHMQ_OK); /* carries the first one */
     uint64_t rows = shmq_flow_rows(q);
     shmq_store_seq(&q->page->unfinished, 1); /* as one that died before it did anything */

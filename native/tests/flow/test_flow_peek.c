@@ -91,6 +91,70 @@ static void a_row_that_came_in_by_itself_is_passed(void) {
     end();
 }
 
+/* A browser that goes on reads many rows in one turn. */
+static void what_was_read_with_others_is_passed_when_it_has_gone(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t place = shmq_load_seq(&q->first.shm->low), first = peek_number(&place), turns;
+    place++;
+    CHECK_EQUAL(peek_number(&place), first + 1); /* and some more */
+    place++;
+    turns = shmq_load_seq(&q->page->turns_begun);
+    CHECK_EQUAL(peek_number(&place), first + 2);
+    CHECK_EQUAL(shmq_load_seq(&q->page->turns_begun), turns);
+    place++;
+    shmq_delivery d;
+    CHECK_EQUAL(shmq_steal_at(&theirs->first, place, true, &d), SHMQ_OK);
+    CHECK_EQUAL(number_of(&d), first + 3);
+    CHECK_EQUAL(peek_number(&place), first + 4);
+    CHECK_EQUAL(shmq_settle(theirs, &d), SHMQ_OK);
+    get_numbers(theirs, 0, first + 3);
+    get_numbers(theirs, first + 4, 2);
+    place = 0;
+    CHECK_EQUAL(peek_number(&place), shmq_load_seq(&q->first.shm->low)); /* numbers are places here */
+    uint64_t purged;
+    CHECK_EQUAL(shmq_purge(theirs, &purged), SHMQ_OK);
+    CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_EMPTY);
+    end();
+}
+
+static void a_browser_that_goes_back_among_what_it_has_read_sees_it_again(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t place = shmq_load_seq(&q->first.shm->low), first = peek_number(&place), turns;
+    for (uint64_t i = 1; i < 20; i++) {
+        place++;
+        CHECK_EQUAL(peek_number(&place), first + i);
+    }
+    turns = shmq_load_seq(&q->page->turns_begun);
+    for (uint64_t back = 19; back > 1; back--) { /* the first row was read by itself */
+        uint64_t at = place - (19 - back);
+        CHECK_EQUAL(peek_number(&at), first + back);
+    }
+    CHECK_EQUAL(shmq_load_seq(&q->page->turns_begun), turns);
+    get_numbers(q, 0, MANY);
+    end();
+}
+
+static void rows_of_a_broker_that_was_closed_are_not_those_of_the_next(void) {
+    for (uint64_t from = 0; from < 10 * MANY; from += MANY) {
+        begin();
+        put_numbers(q, from, MANY);
+        if (from / MANY % 2 != 0) { /* only every second one lies where one lay that this thread has looked at */
+            get_numbers(q, from, MANY);
+            end();
+            continue;
+        }
+        uint64_t place = shmq_load_seq(&q->first.shm->low) + from / MANY, first = place; /* among what it has read */
+        for (uint64_t i = 0; i < 10; i++, place++) {
+            CHECK_EQUAL(peek_number(&place), from + first + i);
+        }
+        uint64_t purged;
+        CHECK_EQUAL(shmq_purge(q, &purged), SHMQ_OK);
+        end();
+    }
+}
+
 static void where_the_store_has_no_rows_a_look_ends(void) {
     begin();
     put_numbers(q, 0, MANY);
@@ -138,7 +202,7 @@ static void the_oldest_row_is_that_of_any_level(void) {
         }
         CHECK_EQUAL(shmq_flow_oldest(levels), 0); /* all of it is in memory */
         for (uint32_t depth = 0; depth < 3; depth++) {
-            CHECK_EQUAL(shmq_flow_make_room(levels, shmq_level(levels, depth)), SHMQ_OK);
+            CHECK_EQUAL(shmq_flow_make_room(levels, NULL), SHMQ_OK);
         }
         CHECK(rows_of(levels, 0) > 0 && rows_of(levels, 1) > 0 && rows_of(levels, 2) > 0);
         uint64_t place = 0;
@@ -166,9 +230,11 @@ static void lock_by_another(short how) {
 static void while_another_moves_nobody_knows_the_oldest(void) {
     begin();
     put_numbers(q, 0, MANY);
-    uint64_t oldest = shmq_flow_oldest(q), place = 0;
+    uint64_t oldest = shmq_flow_oldest(q), place = 3000;
     shmq_delivery d;
     CHECK(oldest != 0);
+    CHECK_EQUAL(peek_number(&place), 3000); /* so this thread has the oldest no more */
+    place = 4000;
     lock_by_another(F_WRLCK);
     CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_IN_USE);
     CHECK_EQUAL(shmq_flow_oldest(q), 0);
@@ -209,6 +275,9 @@ int main(void) {
     a_look_goes_to_the_first_row_at_or_above_a_place();
     a_changed_row_is_passed_and_told_to_its_taker();
     a_row_that_came_in_by_itself_is_passed();
+    what_was_read_with_others_is_passed_when_it_has_gone();
+    a_browser_that_goes_back_among_what_it_has_read_sees_it_again();
+    rows_of_a_broker_that_was_closed_are_not_those_of_the_next();
     where_the_store_has_no_rows_a_look_ends();
     a_disk_that_cannot_be_read_is_told_to_who_looks();
     the_oldest_row_is_that_of_any_level();

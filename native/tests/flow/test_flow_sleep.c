@@ -231,7 +231,7 @@ static void a_member_without_a_backing_is_told_at_once_that_it_can_have_nothing(
     shmq_subscription_begin(&by, is_none, NULL);
     CHECK_EQUAL(select_now(view, &by, &d), SHMQ_EMPTY);
     CHECK_EQUAL(d.word, 0);
-    CHECK_EQUAL(d.version, 0);
+    CHECK_EQUAL(d.seen.version, 0);
     CHECK_EQUAL(select_now(view, NULL, &d), SHMQ_EMPTY);
     shmq_subscription_end(&by);
     shmq_queue_unbind(view);

@@ -311,7 +311,7 @@ static void a_row_that_cannot_be_shown_gives_its_block_back(void) {
     shmq_mover t;
     CHECK_EQUAL(shmq_turn_begin(&t, &q->first), SHMQ_OK);
     uint64_t tail, flow = shmq_load_seq(&q->first.shm->flow), low = shmq_load_seq(&q->first.shm->low);
-    uint32_t room, count = 1;
+    uint32_t room = UINT32_MAX, count = 1;
     shmq_row row;
     shmq_coming coming;
     CHECK_EQUAL(shmq_front_room(t.front, &tail, &room), SHMQ_OK);

@@ -61,7 +61,7 @@ static uint64_t put(unsigned char value) {
     struct iovec piece = {.iov_base = &value, .iov_len = 1};
     shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = 1};
     CHECK_EQUAL(shmq_put(q, &o, shmq_now_ns() + 5000 * MS), SHMQ_OK);
-    return o.position;
+    return o.made.position;
 }
 
 /* Takes one for good and answers its position. */

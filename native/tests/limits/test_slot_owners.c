@@ -115,7 +115,7 @@ static void a_slot_that_is_freed_through_a_view_is_counted_again_later(void) {
     }
     CHECK_EQUAL(put_number(q, 8), SHMQ_FULL_COUNT);
     CHECK_EQUAL(shmq_steal(&view.first, 0, true, &d), SHMQ_OK);
-    CHECK_EQUAL(shmq_ring_settle(&view.first, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_entry_ends(&view.first, &d, SHMQ_END_ACKED), SHMQ_OK);
     CHECK_EQUAL(census_of(q).ready, 7);
     CHECK_EQUAL(put_number(q, 8), SHMQ_OK); /* a producer that finds no room counts */
     for (uint64_t i = 1; i <= 8; i++) {

@@ -32,6 +32,27 @@ static uint64_t shown(void) {
     return all;
 }
 
+static void test_a_mover_passes_what_consumers_hold_and_nothing_else(void) {
+    begin(0);
+    for (uint64_t i = 1; i <= 5; i++) {
+        CHECK_EQUAL(put_number(q, i), SHMQ_OK);
+    }
+    shmq_delivery held[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        held[i] = receive(q, shmq_self(q));
+    }
+    const uint64_t first = held[0].position;
+    CHECK_EQUAL(shmq_pass_held(&q->first, first), first + 3);
+    CHECK_EQUAL(shmq_release(q, &held[1], false), SHMQ_OK);
+    CHECK_EQUAL(shmq_pass_held(&q->first, first), first + 1);
+    CHECK_EQUAL(shmq_pass_held(&q->first, first + 1), first + 1);
+    CHECK_EQUAL(shmq_pass_held(&q->first, first + 5), first + 5);
+    CHECK_EQUAL(shmq_settle(q, &held[0]), SHMQ_OK);
+    CHECK_EQUAL(shmq_pass_held(&q->first, first), first); /* a hole is the browser's to pass */
+    CHECK_EQUAL(shmq_settle(q, &held[2]), SHMQ_OK);
+    end();
+}
+
 /* Shows S1, S20, S30. */
 static void test_a_browser_sees_what_is_there_in_order_whoever_holds_it(void) {
     begin(0);
@@ -353,6 +374,7 @@ static void test_rows_run_into_the_next_chunk_and_out_of_numbers(void) {
 }
 
 int main(void) {
+    test_a_mover_passes_what_consumers_hold_and_nothing_else();
     test_a_browser_sees_what_is_there_in_order_whoever_holds_it();
     test_a_browser_sees_entries_that_the_ring_has_turned_over();
     test_a_browser_stops_at_a_claim_and_passes_that_of_the_dead();

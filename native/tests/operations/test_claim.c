@@ -157,7 +157,7 @@ static void test_an_entry_keeps_what_it_is_and_loses_its_times_and_attempts(void
         CHECK_EQUAL(claim_all(), 1);
         shmq_delivery after = receive(to, shmq_self(to));
         CHECK(shmq_delivery_intact(to, &after));
-        CHECK(after.message_id == o.message_id && after.enqueued_ns == o.enqueued_ns);
+        CHECK(after.message_id == o.made.message_id && after.enqueued_ns == o.enqueued_ns);
         CHECK(after.content == 77 && after.priority == 7);
         CHECK_EQUAL(after.headers_len, sizeof headers);
         CHECK(memcmp(after.headers, headers, sizeof headers) == 0 && memcmp(after.bytes, body, sizes[i]) == 0);
@@ -166,7 +166,7 @@ static void test_an_entry_keeps_what_it_is_and_loses_its_times_and_attempts(void
         CHECK_EQUAL(shmq_settle(to, &after), SHMQ_OK);
         CHECK_EQUAL(put_number(to, 1), SHMQ_OK); /* the next one has an id of its own */
         after = receive(to, shmq_self(to));
-        CHECK(after.message_id != o.message_id);
+        CHECK(after.message_id != o.made.message_id);
         CHECK_EQUAL(shmq_settle(to, &after), SHMQ_OK);
     }
     end(true);

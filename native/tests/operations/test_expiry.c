@@ -289,7 +289,7 @@ static void a_record_that_cannot_be_written_loses_the_times_only(void) {
     uint64_t cold = lose_records();
     CHECK_EQUAL(shmq_put_now(q, &o), SHMQ_OK);
     find_records(cold);
-    CHECK_EQUAL(shmq_props(slot_at(o.position)), 0);
+    CHECK_EQUAL(shmq_props(slot_at(o.made.position)), 0);
     CHECK_EQUAL(get_number(q), 5);
     end();
 }
@@ -319,10 +319,10 @@ static void a_hold_ends_once(void) {
     put_timed(1, 0, shmq_now_ns() + 3600 * SECOND);
     put_timed(2, 0, shmq_now_ns() + 3600 * SECOND);
     uint64_t word = word_at(0);
-    CHECK(!shmq_hold_end(&q->first, slot_at(0), word));
+    CHECK(!shmq_hold_end(&q->first, slot_at(0), word, shmq_now_ns()));
     CHECK(shmq_hold_end_now(&q->first, slot_at(0), word));
     CHECK(!shmq_hold_end_now(&q->first, slot_at(0), word));
-    CHECK(shmq_hold_end(&q->first, slot_at(0), word)); /* changed: look again */
+    CHECK(shmq_hold_end(&q->first, slot_at(0), word, shmq_now_ns())); /* changed: look again */
     CHECK_EQUAL(state_at(q, 0), SHMQ_AVAILABLE);
     CHECK_EQUAL(get_number(q), 1);
     /* With a position that leads elsewhere nobody knows where to turn back to: from the beginning. */

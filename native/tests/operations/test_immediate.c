@@ -70,7 +70,7 @@ static void expire(const shmq_outgoing *o) {
 static void steal_an_offer(const shmq_outgoing *o) {
     shmq_delivery offered, d = {0};
     CHECK_EQUAL(shmq_offer(q, shmq_self(q), &offered), SHMQ_OK);
-    CHECK_EQUAL(shmq_steal(&q->first, o->position, false, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&q->first, o->made.position, false, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_offer_acquire(q, &offered), SHMQ_SETTLED);
 }
@@ -156,12 +156,12 @@ static void test_it_is_found_where_it_was_carried_to(void) {
     for (uint64_t i = 0; i < 2 * shmq_slot_count(&q->first); i++) {
         (void)put_one();
         shmq_delivery next = {0};
-        uint64_t at = o.position + 1;
+        uint64_t at = o.made.position + 1;
         CHECK_EQUAL(shmq_browse(&q->first, &at, &next), SHMQ_OK);
         CHECK_EQUAL(shmq_steal(&q->first, at, true, &next), SHMQ_OK);
         CHECK_EQUAL(shmq_settle(q, &next), SHMQ_OK);
     }
-    CHECK(shmq_word_carried(shmq_load_seq(&shmq_slot_at(&q->first, o.position)->word)));
+    CHECK(shmq_word_carried(shmq_load_seq(&shmq_slot_at(&q->first, o.made.position)->word)));
     CHECK_EQUAL(shmq_immediate(q, &o, 0, &seen), SHMQ_INTERRUPTED); /* offered for a whole piece of the wait */
     shmq_offer_cancel(q, &d);
     CHECK_EQUAL(see(&o, 0), SHMQ_EMPTY);
@@ -207,9 +207,9 @@ static void test_a_signal_ends_a_sleep(void) {
 static void test_a_damaged_one_is_not_withdrawn(void) {
     begin();
     shmq_outgoing o = put_one();
-    shmq_write_once(&shmq_slot_at(&q->first, o.position)->body, UINT64_C(0x123456789));
+    shmq_write_once(&shmq_slot_at(&q->first, o.made.position)->body, UINT64_C(0x123456789));
     CHECK_EQUAL(see(&o, 0), SHMQ_OK);
-    CHECK_EQUAL(state_at(q, o.position), SHMQ_BROKEN);
+    CHECK_EQUAL(state_at(q, o.made.position), SHMQ_BROKEN);
     CHECK(shmq_load_seq(&m->header->damage) != 0);
     leave();
 }
@@ -237,7 +237,7 @@ static void test_what_a_consumer_has_had_does_not(void) {
         if (how == 0) {
             CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
         } else if (how == 1) { /* taken from its hand */
-            CHECK_EQUAL(shmq_steal(&q->first, o.position, false, &stolen), SHMQ_OK);
+            CHECK_EQUAL(shmq_steal(&q->first, o.made.position, false, &stolen), SHMQ_OK);
             CHECK_EQUAL(shmq_settle(q, &stolen), SHMQ_OK);
             CHECK_EQUAL(shmq_settle(q, &d), SHMQ_SETTLED);
         } else {
@@ -255,10 +255,10 @@ static void test_what_was_locked_and_let_be_is_withdrawn(void) {
     begin();
     shmq_outgoing o = put_with_receipt(0);
     shmq_delivery d = {0};
-    CHECK_EQUAL(shmq_steal(&q->first, o.position, true, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&q->first, o.made.position, true, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_immediate(q, &o, 0, &seen), SHMQ_OK); /* locked for longer than the patience */
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
-    CHECK((shmq_load_seq(&shmq_slot_at(&q->first, o.position)->word) & SHMQ_FLAG_REDELIVERED) == 0);
+    CHECK((shmq_load_seq(&shmq_slot_at(&q->first, o.made.position)->word) & SHMQ_FLAG_REDELIVERED) == 0);
     CHECK_EQUAL(see(&o, 0), SHMQ_EMPTY);
     shmq_receipt_end(m, o.receipt);
     end();
@@ -269,10 +269,10 @@ static void test_what_is_moved_counts_as_taken(void) {
     shmq_queue *to = scratch_queue(m, "elsewhere", 0, true);
     shmq_outgoing o = put_with_receipt(0), moved = put_one();
     shmq_delivery d = {0};
-    CHECK_EQUAL(shmq_steal(&q->first, moved.position, true, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&q->first, moved.made.position, true, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     d = (shmq_delivery){0};
-    CHECK_EQUAL(shmq_steal(&q->first, o.position, true, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&q->first, o.made.position, true, &d), SHMQ_OK);
     struct iovec piece = {.iov_base = "x", .iov_len = 1};
     moved = (shmq_outgoing){.pieces = &piece, .piece_count = 1, .body_len = 1};
     CHECK_EQUAL(shmq_move(q, &d, to, &moved), SHMQ_OK);

@@ -89,8 +89,8 @@ static uint64_t half_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, ui
     o->source = d->position;
     shmq_add_unsettled(from->m, 1);
     CHECK_EQUAL(shmq_put(to, o, 0), SHMQ_OK);
-    CHECK_EQUAL(state_at(to, o->position), SHMQ_PENDING);
-    return o->position;
+    CHECK_EQUAL(state_at(to, o->made.position), SHMQ_PENDING);
+    return o->made.position;
 }
 
 static void bury_b(void) {

@@ -6,6 +6,23 @@
 static shmq_member *m;
 static shmq_queue *q;
 
+/* What happens when the clock is read, once. */
+static void (*meanwhile)(void);
+
+uint64_t __real_shmq_now_ns(void);
+uint64_t __wrap_shmq_now_ns(void);
+uint64_t __wrap_shmq_now_ns(void) {
+    void (*happens)(void) = meanwhile;
+    meanwhile = NULL;
+    if (happens != NULL) {
+        happens();
+    }
+    return __real_shmq_now_ns();
+}
+uint64_t __real_shmq_about_now_ns(void);
+uint64_t __wrap_shmq_about_now_ns(void);
+uint64_t __wrap_shmq_about_now_ns(void) { return __real_shmq_about_now_ns(); }
+
 static void begin(uint32_t levels) {
     scratch_create(false);
     m = scratch_attach();
@@ -86,7 +103,47 @@ static void what_was_taken_away_stays_with_the_one_that_took_it(void) {
     end();
 }
 
+static shmq_member *other;
+static shmq_queue *theirs;
+
+/* The ring turns over both, and another process looks for old entries: it knows then which there are. */
+static void turn_over(void) {
+    CHECK_EQUAL(put_number(theirs, 4), SHMQ_OK);
+    shmq_delivery fourth = receive(theirs, shmq_self(theirs));
+    for (uint64_t i = 0; i < shmq_slot_count(&q->first) + COUNT; i++) {
+        CHECK_EQUAL(put_number(theirs, 10 + i), SHMQ_OK);
+        CHECK_EQUAL(get_number(theirs), 10 + i);
+    }
+    CHECK_EQUAL(shmq_release(theirs, &fourth, false), SHMQ_OK);
+    CHECK_EQUAL(get_number(theirs), 2);
+    CHECK_EQUAL(get_number(theirs), 4);
+}
+
+/* The first is available before the ring turns over it, the second only behind that. */
+static void what_the_ring_turns_over_meanwhile_is_found_by_all(void) {
+    begin(1);
+    other = scratch_attach();
+    CHECK_EQUAL(shmq_queue_bind(other, q->index, 0, &theirs), SHMQ_OK);
+    for (uint64_t i = 0; i < 4; i++) {
+        CHECK_EQUAL(put_number(q, i), SHMQ_OK);
+    }
+    CHECK_EQUAL(get_number(q), 0);
+    CHECK_EQUAL(get_number(theirs), 1);
+    shmq_delivery taken[2] = {receive(q, shmq_self(q)), receive(q, shmq_self(q))};
+    shmq_delivery *all[2] = {&taken[0], &taken[1]};
+    taken[1].expires_ns = UINT64_MAX; /* so the clock is read before it is given back */
+    meanwhile = turn_over;
+    shmq_release_all(q, all, 2);
+    CHECK(meanwhile == NULL);
+    CHECK_EQUAL(get_number(theirs), 3);
+    shmq_queue_unbind(theirs);
+    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
+    shmq_member_free(other);
+    end();
+}
+
 int main(void) {
+    what_the_ring_turns_over_meanwhile_is_found_by_all();
     what_is_given_back_at_once_comes_back_in_order_before_what_came_later();
     on_each_level_in_its_order();
     what_was_taken_away_stays_with_the_one_that_took_it();

@@ -28,7 +28,7 @@ static uint64_t put(void) {
     struct iovec piece = {.iov_base = "x", .iov_len = 1};
     shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = 1};
     CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
-    return o.position;
+    return o.made.position;
 }
 
 static shmq_delivery receive(void) {

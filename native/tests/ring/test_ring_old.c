@@ -49,7 +49,7 @@ static void put_one(uint32_t by) {
     struct iovec piece = {.iov_base = "x", .iov_len = 1};
     shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = 1};
     if (count < MOST && shmq_put(q[by], &o, 0) == SHMQ_OK) {
-        all[count++] = (model_entry){.position = o.position};
+        all[count++] = (model_entry){.position = o.made.position};
     } else {
         shmq_unprepare(q[by], &o);
     }

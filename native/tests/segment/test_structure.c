@@ -4,6 +4,7 @@
 
 #include "scratch_segment.h"
 #include "../src/blocks/slab.h"
+#include "shmq/level.h"
 
 static void lock(shmq_member *m) { CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK); }
 
@@ -129,7 +130,7 @@ static uint64_t make_queue(shmq_member *m, uint32_t index, uint32_t granules, ui
     page->ring.run_granules = granules;
     page->level_rings = ring + SHMQ_LINE_BYTES; /* of its front ring, of which nothing is said */
     page->ring.carried = page->level_rings + sizeof(shmq_ring_shm);
-    page->ring.slots = page->ring.carried + 64;
+    page->ring.slots = page->ring.carried + shmq_maps_bytes(256);
     shmq_store_relaxed(&page->ring.laid, SHMQ_LAID_ALL);
     page->ring.shift = 8; /* fits into one granule, and is looked at when the queue's memory goes back */
     page->ring.slot_size = SHMQ_SLOT_MIN;
@@ -183,6 +184,88 @@ static void test_the_map_is_rebuilt_after_a_death_inside_the_lock(void) {
     CHECK_EQUAL(shmq_load_seq(&m->header->dirty), 0);
     shmq_member_free(m);
     shmq_member_free(victim);
+    scratch_remove();
+}
+
+/* A wrong count is told, changes nothing for good, and is right again after a rebuild. */
+static void test_the_header_counts_what_the_map_says(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach();
+    lock(m);
+    make_queue(m, 0, 3, SHMQ_ENTRY_LIVE);
+    make_slab(m, 0);
+    make_slab(m, 18);
+    uint64_t given;
+    CHECK_EQUAL(shmq_run_take(m, 2, SHMQ_GRANULE_SLAB, &given), SHMQ_OK);
+    shmq_run_give(m, given);
+    check_valid(m);
+    CHECK_EQUAL(shmq_load_seq(&m->header->granules_ready), 2);
+    CHECK_EQUAL(shmq_rings_bytes(m), 3 * SHMQ_GRANULE_BYTES);
+    uint64_t free = shmq_granules_free(m), used_bytes = shmq_load_seq(&m->header->used_bytes);
+    shmq_a32 *const words[] = {&m->header->granules_used, &m->header->granules_ready, &m->header->granules_solid,
+                               &m->header->pages_free};
+    const char *const names[] = {"granules in use", "free granules with memory", "granules of slabs and pages",
+                                 "free pages"};
+    const uint32_t wrong[] = {0, 1, m->granule_count, UINT32_MAX};
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t right = shmq_load_seq(words[i]);
+        for (uint32_t n = 0; n < 4; n++) {
+            if (wrong[n] == right) {
+                continue;
+            }
+            shmq_store_seq(words[i], wrong[n]);
+            const char *fault = shmq_structure_fault(m);
+            CHECK(fault != NULL && strstr(fault, names[i]) != NULL);
+            if (shmq_run_take(m, 1, SHMQ_GRANULE_SLAB, &given) == SHMQ_OK) {
+                shmq_run_give(m, given);
+            }
+            CHECK_EQUAL(shmq_structure_rebuild(m), SHMQ_OK);
+            check_valid(m);
+            CHECK_EQUAL(shmq_load_seq(words[i]), right);
+        }
+    }
+    shmq_store_seq(&m->header->used_bytes, 1);
+    const char *fault = shmq_structure_fault(m);
+    CHECK(fault != NULL && strstr(fault, "bytes of granules in use") != NULL);
+    CHECK_EQUAL(shmq_rings_bytes(m), 0);
+    CHECK_EQUAL(shmq_structure_rebuild(m), SHMQ_OK);
+    CHECK_EQUAL(shmq_load_seq(&m->header->used_bytes), used_bytes);
+    CHECK_EQUAL(shmq_granules_free(m), free);
+    shmq_structure_unlock(m);
+    shmq_member_free(m);
+    scratch_remove();
+}
+
+/* With the budget used up, a run is found in memory that bodies gave back, wherever the last search of this process
+ * ended. */
+static void test_memory_that_was_used_is_found_below_the_mark(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach();
+    lock(m);
+    uint64_t low, high, again;
+    CHECK_EQUAL(shmq_run_take(m, 60, SHMQ_GRANULE_SLAB, &low), SHMQ_OK);
+    CHECK_EQUAL(shmq_run_take(m, 2, SHMQ_GRANULE_SLAB, &high), SHMQ_OK);
+    uint32_t end = (uint32_t)((high - m->data) >> SHMQ_GRANULE_SHIFT) + 2;
+    CHECK_EQUAL(shmq_run_high(m), end);
+    shmq_run_give(m, low);
+    m->run_hint = m->granule_count - 2; /* that of a process that has given nothing back */
+    CHECK_EQUAL(shmq_run_take(m, 1, SHMQ_GRANULE_SLAB, &again), SHMQ_OK);
+    CHECK_EQUAL(again, m->data + ((uint64_t)(m->granule_count - 2) << SHMQ_GRANULE_SHIFT)); /* the last is a page's */
+    m->memory = shmq_load_seq(&m->header->reserved_bytes);
+    shmq_store_seq(&m->header->run_high, end);
+    m->run_hint = m->granule_count - 1;
+    CHECK_EQUAL(shmq_run_take(m, 4, SHMQ_GRANULE_SLAB, &again), SHMQ_OK);
+    CHECK_EQUAL(again, low);
+    CHECK_EQUAL(shmq_run_high(m), end);
+    shmq_store_seq(&m->header->run_high, 0); /* damaged: it is a hint */
+    CHECK_EQUAL(shmq_run_take(m, 4, SHMQ_GRANULE_SLAB, &again), SHMQ_OK);
+    CHECK_EQUAL(again, low + 4 * SHMQ_GRANULE_BYTES);
+    shmq_store_seq(&m->header->run_high, UINT32_MAX);
+    CHECK_EQUAL(shmq_run_high(m), m->granule_count);
+    CHECK_EQUAL(shmq_structure_rebuild(m), SHMQ_OK);
+    check_valid(m);
+    shmq_structure_unlock(m);
+    shmq_member_free(m);
     scratch_remove();
 }
 
@@ -402,6 +485,8 @@ int main(void) {
     test_runs_of_rings_come_zeroed_and_do_not_overlap();
     test_a_used_up_budget_is_told_and_spares_what_is_there();
     test_the_map_is_rebuilt_after_a_death_inside_the_lock();
+    test_the_header_counts_what_the_map_says();
+    test_memory_that_was_used_is_found_below_the_mark();
     test_a_damaged_root_is_counted_and_harms_no_other();
     test_nonsense_that_is_given_back_is_refused();
     test_a_deleted_queue_keeps_its_memory_while_a_member_may_use_it();

@@ -15,8 +15,8 @@ static shmq_queue *q;
 static uint64_t stands_at; /* 0: it runs */
 
 uint64_t __real_shmq_now_ns(void);
-uint64_t __wrap_shmq_now_ns(void);
 uint64_t __wrap_shmq_now_ns(void) { return stands_at != 0 ? stands_at : __real_shmq_now_ns(); }
+uint64_t __wrap_shmq_about_now_ns(void) { return __wrap_shmq_now_ns(); }
 
 static void let_time_run(void) { stands_at = 0; }
 

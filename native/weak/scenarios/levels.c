@@ -29,7 +29,7 @@ static bool put(int t, uint64_t number) {
     if (shmq_put(ring_queues[t], &o, 0) != SHMQ_OK) {
         return false;
     }
-    board.put_position[number] = o.position;
+    board.put_position[number] = o.made.position;
     returned[number] = weak_event();
     board.total++;
     return true;

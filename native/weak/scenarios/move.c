@@ -56,7 +56,7 @@ static void move_one(int t) {
     shmq_status status = shmq_move(from, &d, to, &o);
     WEAK_CHECK(status == SHMQ_OK || status == SHMQ_FULL_RING);
     if (status == SHMQ_OK) {
-        moved_to[number] = o.position + 1;
+        moved_to[number] = o.made.position + 1;
         moved_at[number] = weak_event();
     } else {
         WEAK_CHECK(shmq_release(from, &d, false) == SHMQ_OK);

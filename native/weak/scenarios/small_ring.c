@@ -90,7 +90,7 @@ bool ring_put(int t, uint64_t number, uint64_t until) {
         WEAK_CHECK(status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING);
         return false;
     }
-    board.put_position[number] = o.position + 1;
+    board.put_position[number] = o.made.position + 1;
     board.total++;
     return true;
 }

@@ -39,7 +39,7 @@ class Situation:
     queue: dict[str, Any] = field(default_factory=dict)  # its options
     options: dict[str, Any] = field(default_factory=dict)  # of each put
     elsewhere: bool = False  # the measured calls are another process's
-    copied: int = 0  # bytes that are copied beside each call: what a body of this size asks for in any case
+    copied: int = 0  # bytes that are copied beside each call, each time to another place: the least a body asks for
     delayed: int = 0  # messages before all others, due in an hour
     held: int = 0  # messages before all others, in a consumer's hand; of a group each, where there are groups
     passed: int = 0  # messages that are put and taken before anything is measured
@@ -50,6 +50,7 @@ class Situation:
     queues: int = 1  # of the broker, and of the consumer of receive-any
     members: int = 0  # other processes that use the broker
     sleepers: int = 0  # other processes that wait in receive()
+    apart: bool = False  # each of them at a queue of its own
 
 
 class Scene:
@@ -65,6 +66,8 @@ class Scene:
         self.body = bytes(situation.size) if situation.body is None else situation.body
         self.put: Callable[[], object] = partial(self.queue.put, self.body, **situation.options)
         self.get: Callable[[], object] = self.queue.get
+        own = range(situation.sleepers)
+        self.sleeps_at = [self._declare(f"of {i}") if situation.apart else self.queue for i in own]  # by sleeper
         self.children: list[Child] = []
         self._fill()
         self._surround()
@@ -94,10 +97,10 @@ class Scene:
             self.stack.enter_context(self.queue.consumer(selector=selector))
         for _ in range(it.members):
             self.child(self.queue.qsize)()
-        for number in range(it.sleepers):
-            self.child(partial(_answer, self.queue, self.broker, number if it.selector else None)).start()
-        if it.sleepers:
-            self._until(lambda: self.queue.statistics().consumers >= it.sleepers)
+        for number, queue in enumerate(self.sleeps_at):
+            self.child(partial(_answer, queue, self.broker, number if it.selector else None)).start()
+        if self.sleeps_at:
+            self._until(lambda: sum(queue.statistics().consumers for queue in {*self.sleeps_at}) >= it.sleepers)
             self._until(self._all_sleep)
 
     def _hold(self, count: int, *, own_group: bool) -> None:
@@ -115,7 +118,8 @@ class Scene:
         """Messages that are not there until the answered function has been called."""
         if self.situation.came_by == "delay":
             self.add(count, delay=_SOON)
-            return lambda: self._until(lambda: self.queue.statistics().delayed == 0)
+            due = time.monotonic() + _SOON  # those on disk come in as others are taken
+            return lambda: self._until(lambda: self.queue.statistics().delayed == 0 or time.monotonic() > due + _SOON)
         self.add(count)
         consumer = self.queue.consumer()
         mine = _received(consumer, count)

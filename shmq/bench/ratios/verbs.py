@@ -10,11 +10,14 @@ from functools import partial
 from typing import Any, Final
 
 from shmq.bench.ratios.scene import CHUNK, WAIT, Scene
+from shmq.core.handles import browse_columns
+from shmq.engine.claims.claim import Claimer, bounds_of, queue_of_claims
 
 __all__ = ["VERBS", "Verb"]
 
 _IDLE: Final = 1.0  # seconds in which nothing happens
-_SOME: Final = 500  # messages of a browse, or of a move
+_SOME: Final = 500  # messages of a browse, a move or a claim
+_ROWS, _BYTES = 16_384, 16 << 20  # of a batch, at most, as readers for Arrow ask for it
 
 Call = Callable[[], object]
 
@@ -89,7 +92,33 @@ def browse(s: Scene) -> Verb:
         for _ in itertools.islice(s.queue.browse(), _SOME):
             pass
 
-    return Verb(call, times=1, operations=min(_SOME, s.situation.depth))
+    # A browser sees what is held, too.
+    return Verb(call, times=1, operations=min(_SOME, s.situation.depth + s.situation.held))
+
+
+def browse_batches(s: Scene) -> Verb:
+    """All that there is, as columns: what a task of Spark reads."""
+
+    def call() -> None:
+        place, end = bounds_of(s.queue)
+        ended = False
+        while not ended:
+            place, ended, _, _ = browse_columns(s.queue, place, end, _ROWS, _BYTES)
+
+    return Verb(call, times=1, operations=s.situation.depth)
+
+
+def claim(s: Scene) -> Verb:
+    """What the planner of Spark's streams does, and a sink's commit."""
+    claims = queue_of_claims(s.broker, "claims")
+    some = min(_SOME, s.situation.depth)
+
+    def after() -> None:
+        claims.purge()
+        s.add(some)
+
+    claimer = Claimer(s.queue, claims)
+    return Verb(lambda: claimer.claim(some, 1 << 62), after=after, times=1, operations=some)
 
 
 def move(s: Scene) -> Verb:
@@ -151,7 +180,8 @@ def wake(s: Scene) -> Verb:
     turns = itertools.cycle(range(s.situation.sleepers))
 
     def call() -> None:
-        s.queue.put(s.body, headers={"k": next(turns)})
+        number = next(turns)
+        s.sleeps_at[number].put(s.body, headers={"k": number})
         answers.get(timeout=60.0)
 
     return Verb(call, times=50, spent=s.cpu)
@@ -162,10 +192,11 @@ def idle(s: Scene) -> Verb:
     return Verb(partial(time.sleep, _IDLE), times=1, spent=s.cpu)
 
 
-_MEASURED = (put, put_growing, put_many, get, get_many, receive_ack, receive_any, browse, move, purge)
+_MEASURED = (put, put_growing, put_many, get, get_many, receive_ack, receive_any)
+_OF_MANY = (browse, browse_batches, claim, move, purge)
 _ASKED = (qsize, statistics, broker_statistics, mp_put_get, mp_full, wake, idle)
 # By the name of their part of the table.
 VERBS: Final[dict[str, Callable[[Scene], Verb]]] = {
-    **{verb.__name__.replace("_", "-"): verb for verb in (*_MEASURED, *_ASKED)},
+    **{verb.__name__.replace("_", "-"): verb for verb in (*_MEASURED, *_OF_MANY, *_ASKED)},
     **{by: partial(_settling, by) for by in ("ack", "release", "retry", "reject")},
 }

@@ -81,14 +81,15 @@ class Consumer(Lender, Generic[T]):
         self._queue = queue
         self._prefetch = prefetch
         self._of: Consumer[T] | None = whole  # that of several queues, whose part this is
-        self._subscription = Subscription(loaded(selector))
+        chosen = loaded(selector)
+        self._subscription = Subscription(chosen)
         # Reentrant: a signal handler may close the consumer in the very thread that is about to wait. Not taken through
         # `_room`, for a handler that raises in its __exit__ would leave it taken.
         self._lock = threading.RLock()
         self._room = threading.Condition(self._lock)
         self._readiness: Readiness | None = None  # of fileno()
         membership_of(queue).live()
-        self._own = open_row(queue, check_consumer_priority(priority), exclusive, implicit)
+        self._own = open_row(queue, check_consumer_priority(priority), exclusive, implicit, chosen)
         self._begin(queue, self._own, self._subscription, Message, prefetch or 0, whole)
         self._closed = self._ended = False
 

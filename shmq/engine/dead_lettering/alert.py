@@ -26,7 +26,7 @@ _LOG: Final = logging.getLogger("shmq.alert")
 _local = threading.local()
 
 _FLOW: Final = {
-    "began": "flows to disk: it has more than fits into memory, and the newest messages wait in files",
+    "began": "flows to disk: it has more than fits into memory, and its oldest or delayed messages wait in files",
     "recovered": "has recovered: all of its messages are in memory again",
     "both": "has flowed to disk, and has recovered: all of its messages are in memory again",
 }

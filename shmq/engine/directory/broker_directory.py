@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from shmq.core import segment
 from shmq.core.segment import Home, Member
-from shmq.engine.directory.disk import private_disk, sweep_disk, sweep_private_disk
+from shmq.engine.directory.disk import (
+    link_disk,
+    linked_disk,
+    mend_linked_disk,
+    private_disk,
+    sweep_disk,
+    sweep_private_disk,
+    unlink_disk,
+)
 from shmq.engine.directory.lock import HeldLock, locked, locked_anew
 from shmq.engine.directory.orphans import sweep_orphans, sweep_unjoined
 from shmq.engine.directory.ownership import (
@@ -41,7 +49,6 @@ from shmq.options.value import size_as_text
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from shmq.options.encryption_key import EncryptionKey
 
 __all__ = ["BrokerDirectory", "open_anonymous"]
 
@@ -49,29 +56,28 @@ _LOG: Final = logging.getLogger("shmq.broker")
 _ATTEMPTS: Final = 100
 
 
-def open_anonymous(
-    *, memory: int | None = None, patience: float | None = None, disk: int | None = None, check: bytes = b""
-) -> Member:
+_AS_IT_IS: Final = BrokerSettings()
+
+
+def open_anonymous(asked: BrokerSettings, *, check: bytes = b"") -> Member:
     """Makes a segment without a directory and joins it; it goes with its last member.
 
     Arguments:
-        memory: bytes; None: half of /dev/shm, at most 4 GiB.
-        patience: seconds; None: 0.1.
-        disk: bytes that may lie on disk; 0: none; None: what leaves a tenth of the file system free.
+        asked: its options.
         check: of the key of what goes to disk; none: that is not encrypted.
 
     Raises OutOfSpace, BrokerError.
     """
     sweep_orphans()
-    sweep_private_disk()
+    sweep_private_disk(asked.disk_path)
     for _ in range(_ATTEMPTS):
         uuid = segment.new_uuid()
         name = segment.create(
             uuid,
-            path=os.path.join(private_disk(), segment.segment_name(uuid)),
-            memory=segment.default_memory() if memory is None else memory,
-            patience=PATIENCE if patience is None else patience,
-            disk=disk,
+            path=os.path.join(private_disk(asked.disk_path), segment.segment_name(uuid)),
+            memory=segment.default_memory() if asked.memory is None else asked.memory,
+            patience=PATIENCE if asked.patience is None else asked.patience,
+            disk=asked.disk,
             mode=0o600,
             check=check,
         )
@@ -95,25 +101,13 @@ class BrokerDirectory:
         self.path = path
         self._new = ""  # the segment that was made here
 
-    def open(
-        self,
-        *,
-        create: bool = True,
-        memory: int | None = None,
-        mode: int | None = None,
-        patience: float | None = None,
-        disk: int | None = None,
-        encryption_key: EncryptionKey | None = None,
-    ) -> Member:
+    def open(self, asked: BrokerSettings = _AS_IT_IS, *, create: bool = True) -> Member:
         """Becomes a member of the directory's broker; makes directory and broker if they are missing.
 
         Arguments:
+            asked: options that a new broker gets; those that are given must be those of one that is there. Whether that
+                is so of its encryption_key is asked by the caller.
             create: False: BrokerNotFound when there is none.
-            memory: bytes; None: as it is, or half of /dev/shm, at most 4 GiB.
-            mode: of the directory, 0o700 or 0o770; None: as it is, or 0o700.
-            patience: seconds; None: as it is, or 0.1.
-            disk: bytes on disk, 0 for none; None: as it is, or what leaves a tenth of the file system free.
-            encryption_key: that a new broker gets; whether it is that of one which is there is asked by who joins it.
 
         A broker whose segment was lost, with a reboot or otherwise, gets a new one; its messages are gone, and a
         warning says so. One whose record was removed, or is an older one, is found by what its segment says of itself.
@@ -122,17 +116,16 @@ class BrokerDirectory:
         names the segment of another directory, BrokerNotFound, OptionsMismatch when an option differs from the
         broker's, CorruptionError for garbage in place of record or segment, VersionMismatch, OutOfSpace.
         """
-        if mode is not None:
-            check_mode(mode)
+        if asked.mode is not None:
+            check_mode(asked.mode)
         if not create and self._holds_no_broker():
             raise self._not_found(f"{self.path} has no file {RECORD_NAME!r}")
         made = False
         for _ in range(_ATTEMPTS):
-            made = self._make_directory(mode) if create else False
+            made = self._make_directory(asked.mode) if create else False
             with self.locked() as held:
                 # Deleted while we waited for its lock: what we hold is no longer what the path names.
                 if held is not None:
-                    asked = BrokerSettings(memory, mode, patience, disk, encryption_key)
                     with suppress(_LockLost):
                         return self._open_locked(held, create, asked, made)
         raise self._not_found("its directory is deleted again and again")
@@ -229,6 +222,7 @@ class BrokerDirectory:
         if record is None:
             return self._join_unrecorded(held, None, asked) or self._open_first(held, create, asked, made)
         self._compare(record, asked)
+        self._compare_disk_path(held.dir_fd, asked)
         try:
             member = self._join(held.dir_fd, record.name, record.home(held.dir_fd))
         except BrokerNotFound:
@@ -299,6 +293,7 @@ class BrokerDirectory:
             disk=asked.disk,
             check=b"" if asked.encryption_key is None else segment.check_of(asked.encryption_key.value),
             directory=segment.new_uuid(),
+            disk_path=asked.disk_path,
         )
 
     @staticmethod
@@ -345,6 +340,16 @@ class BrokerDirectory:
                     remedy=f"open it without {option}, or use another directory",
                 )
 
+    def _compare_disk_path(self, dir_fd: int, asked: BrokerSettings) -> None:
+        folder = linked_disk(dir_fd)
+        has = self.path if folder is None else os.path.dirname(folder)
+        if asked.disk_path is not None and asked.disk_path != os.path.realpath(has):
+            raise OptionsMismatch(
+                f"the broker {self.path} has another disk_path",
+                figures=f"disk_path={asked.disk_path} here, {has} since it was made",
+                remedy="open it without disk_path, or use another directory",
+            )
+
     def _replace(self, held: HeldLock, record: SegmentRecord) -> Member:
         why = "is lost" if record.boot_id == segment.this_boot() else "was lost with a reboot"
         _LOG.warning("broker %s: its segment %s %s; its messages are gone", self.path, record.name, why)
@@ -367,6 +372,7 @@ class BrokerDirectory:
         disk: int | None,
         check: bytes,
         directory: UUID,
+        disk_path: str | None = None,
         epoch: int = 0,
     ) -> Member:
         """A death before the record is written leaves a segment without members; the next open joins or sweeps it."""
@@ -388,6 +394,9 @@ class BrokerDirectory:
             check=check,
         )
         try:
+            if disk_path is not None:
+                link_disk(held.dir_fd, disk_path, directory)
+            mend_linked_disk(held.dir_fd)
             # Before the record names it, so that whoever reads the name finds a segment that can be joined.
             member = self._join(held.dir_fd, name, (held.dir_fd, directory.bytes))
             record = SegmentRecord(
@@ -408,6 +417,8 @@ class BrokerDirectory:
             raise _LockLost from None  # it had no member yet, and was swept by somebody with another lock
         except BaseException:
             segment.unlink(name)
+            if disk_path is not None:
+                unlink_disk(held.dir_fd)
             raise
 
 

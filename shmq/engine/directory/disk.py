@@ -1,6 +1,9 @@
 """Where messages of queues that flow lie on disk: `disk/<segment>` in the broker's directory; of an anonymous broker
 `<segment>` in a folder of the user's own in the system's temporary directory.
 
+With `disk_path=` the broker's `disk` is a link to `shmq-<uuid of the directory>` in that path; the folder of anonymous
+brokers lies there.
+
 The core makes it when the first queue flows (native/src/flow/file_backing.c), and in it a directory for each queue.
 Nothing there outlives the segment: it is memory by other means. What an anonymous broker has goes with its last member,
 or, if that was killed, when the same user opens the next anonymous one.
@@ -12,18 +15,26 @@ import os
 import re
 import stat
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shmq.core.segment import SEGMENT_NAME, SHM_DIRECTORY, is_segment_name, shm_device
+from shmq.errors import BrokerError
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 __all__ = [
     "disk_bytes",
     "disk_of",
     "file_system",
+    "link_disk",
+    "linked_disk",
+    "mend_linked_disk",
     "private_disk",
     "remove_private_disk",
     "sweep_disk",
     "sweep_private_disk",
+    "unlink_disk",
 ]
 
 _NAME: Final = "disk"
@@ -41,11 +52,73 @@ def disk_of(path: str, segment: str) -> str:
     return os.path.join(path, _NAME, segment)
 
 
-def private_disk() -> str:
-    """The folder of this user's anonymous brokers: one for each /dev/shm, for containers may share what it lies in."""
-    import tempfile  # here: a broker with a directory never asks
+def linked_disk(dir_fd: int) -> str | None:
+    """The folder elsewhere in which a broker has what flows to disk. None: in its own directory.
 
-    return os.path.join(tempfile.gettempdir(), f"shmq-{os.geteuid()}-{shm_device():x}")
+    Arguments:
+        dir_fd: of the broker's directory.
+    """
+    try:
+        return os.readlink(_NAME, dir_fd=dir_fd)
+    except OSError:
+        return None
+
+
+def link_disk(dir_fd: int, disk_path: str, directory: UUID) -> None:
+    """What flows to disk lies in `disk_path` from here on. The caller has swept what lay elsewhere.
+
+    Arguments:
+        dir_fd: of the broker's directory, whose lock is held.
+        disk_path: absolute.
+        directory: the uuid of the broker's directory.
+
+    Raises BrokerError where that cannot be.
+    """
+    folder = os.path.join(disk_path, f"shmq-{directory.hex}")
+    with suppress(OSError):
+        os.unlink(_NAME, dir_fd=dir_fd)
+    with suppress(OSError):
+        os.rmdir(_NAME, dir_fd=dir_fd)
+    try:
+        _make_folder(folder, os.fstat(dir_fd))
+        os.symlink(folder, _NAME, dir_fd=dir_fd)
+    except OSError as error:
+        raise BrokerError(
+            "what flows to disk cannot lie where disk_path= says",
+            figures=f"{error.filename}: {error.strerror}",
+            remedy="name a directory in which all users of the broker can make files",
+            filename=folder,
+        ) from None
+
+
+def mend_linked_disk(dir_fd: int) -> None:
+    """Makes the folder again if it has gone, as from a disk that a reboot empties. Not where its path is missing."""
+    folder = linked_disk(dir_fd)
+    if folder is not None and os.path.isdir(os.path.dirname(folder)):
+        with suppress(OSError):
+            _make_folder(folder, os.fstat(dir_fd))
+
+
+def _make_folder(folder: str, broker: os.stat_result) -> None:
+    """With group and mode of the broker's directory, whatever umask and first group this process has."""
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    with suppress(PermissionError):
+        os.chown(folder, -1, broker.st_gid)
+    os.chmod(folder, stat.S_IMODE(broker.st_mode) & 0o770)
+
+
+def private_disk(disk_path: str | None = None) -> str:
+    """The folder of this user's anonymous brokers: one for each /dev/shm, for containers may share what it lies in.
+
+    Arguments:
+        disk_path: what it lies in; None: the directory of temporary files.
+    """
+    if disk_path is None:
+        import tempfile  # here: a broker with a directory never asks
+
+        disk_path = tempfile.gettempdir()
+    return os.path.join(disk_path, f"shmq-{os.geteuid()}-{shm_device():x}")
 
 
 def remove_private_disk(directory: str) -> None:
@@ -88,9 +161,9 @@ def _remove_file(name: str, dir_fd: int) -> None:
             os.rmdir(name, dir_fd=dir_fd)
 
 
-def sweep_private_disk() -> None:
+def sweep_private_disk(disk_path: str | None = None) -> None:
     """Removes what anonymous brokers have left whose last member was killed."""
-    folder = private_disk()
+    folder = private_disk(disk_path)
     with suppress(OSError):
         found = os.lstat(folder)
         if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
@@ -127,4 +200,21 @@ def sweep_disk(dir_fd: int) -> None:
     Arguments:
         dir_fd: of the broker's directory.
     """
-    _remove_named(_NAME, dir_fd, _NAMES)
+    folder = linked_disk(dir_fd)
+    if folder is None:
+        _remove_named(_NAME, dir_fd, _NAMES)
+        return
+    with suppress(OSError):
+        for name in filter(is_segment_name, os.listdir(folder)):
+            if not os.path.exists(os.path.join(SHM_DIRECTORY, name)):  # whoever made the link, and wherever to
+                _remove_named(os.path.join(folder, name), None, _NAMES[1:])
+
+
+def unlink_disk(dir_fd: int) -> None:
+    """Of a broker that is deleted, and swept: the link goes, and the folder if nothing of others is in it."""
+    folder = linked_disk(dir_fd)
+    if folder is not None:
+        with suppress(OSError):
+            os.rmdir(folder)
+        with suppress(OSError):
+            os.unlink(_NAME, dir_fd=dir_fd)

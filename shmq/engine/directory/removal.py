@@ -19,7 +19,7 @@ from shmq.core import segment
 from shmq.core.process_table import processes
 from shmq.core.status import ForeignSegment, SegmentInUse
 from shmq.engine.directory.broker_directory import BrokerDirectory
-from shmq.engine.directory.disk import sweep_disk
+from shmq.engine.directory.disk import sweep_disk, unlink_disk
 from shmq.engine.directory.lock import LOCK_DRAFT, HeldLock
 from shmq.engine.directory.orphans import sweep_orphans
 from shmq.engine.directory.ownership import is_directory, open_directory
@@ -123,6 +123,7 @@ def _remove_files(path: str, held: HeldLock) -> bool:
     if held.is_named():  # else somebody may have made a broker here meanwhile
         os.ftruncate(held.lock_fd, 0)  # from its copy nobody makes the broker anew once the record is gone
         sweep_disk(held.dir_fd)
+        unlink_disk(held.dir_fd)
         remove_if_ours(path, held.dir_fd, RECORD_NAME, anyhow=True)
         for name in _FILES:
             remove_if_ours(path, held.dir_fd, name)

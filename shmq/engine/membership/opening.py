@@ -23,7 +23,7 @@ def join_anonymous(settings: BrokerSettings) -> Membership:
     """A broker without a directory, shared by passing handles, gone with its last user."""
     key = settings.encryption_key
     check = b"" if key is None else segment.check_of(key.value)
-    member = open_anonymous(memory=settings.memory, patience=settings.patience, disk=settings.disk, check=check)
+    member = open_anonymous(settings, check=check)
     return _joined(None, member, key)
 
 
@@ -126,14 +126,7 @@ def join_directory(path: str, settings: BrokerSettings, *, create: bool, rows: b
         return _join_segment(os.path.basename(path), key)
     if key is not None and key.path is not None and _lies_in(key.path, path):
         raise ValueError(f"encryption_key={key.path!r} lies in the broker's own directory; keep it elsewhere")
-    member = BrokerDirectory(path).open(
-        create=create,
-        memory=settings.memory,
-        mode=settings.mode,
-        patience=settings.patience,
-        disk=settings.disk,
-        encryption_key=key,
-    )
+    member = BrokerDirectory(path).open(settings, create=create)
     known = Membership.of(member.name)
     if known is not None:
         member.close()

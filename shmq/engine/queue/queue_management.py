@@ -97,9 +97,10 @@ class QueueManagement(OpenQueue):
         return options
 
     def qsize(self) -> int:
-        """How many messages can be received now: counted in the slots, exact at rest.
+        """How many messages can be received now: exact at rest.
 
-        Looks at every slot in use. Raises NotFound if the queue was deleted, Closed.
+        Looks at slots in which something changed since this process counted last; the first time at all in use.
+        Raises NotFound if the queue was deleted, Closed.
 
         Example:
             >>> queue.put_many(["a", "b"])
@@ -107,7 +108,7 @@ class QueueManagement(OpenQueue):
             2
         """
         do_upkeep(self._membership)  # what came back to a deleted queue may belong here
-        return self._census()["ready"]
+        return self._ready()
 
     def statistics(self) -> QueueStatistics:
         """A snapshot. Counts of messages are taken from the slots themselves; those since the queue exists are sums.

@@ -78,6 +78,9 @@ class Mover(Process):
                 level.low = front.place[last] + 1
                 yield STEP
                 level.pulled = front.ordinal[last]
+        if level.flow.flowed and level.low > level.flow.p and not self.is_fault("p_lost"):
+            yield STEP
+            level.flow = Flow(True, level.low)  # of entries that were handed over
         p = level.flow.p
         lowest = p
         for index in range(back.slots):
@@ -112,7 +115,13 @@ class Mover(Process):
         if not (yield from self.lock()):
             return BUSY
         yield from self.enter(level, own)
-        yield from self.flush(level)
+        is_handed = False
+        if level.low == level.flow.p and self.happens(
+            self.queue.handing
+        ):  # there are no rows, and it is the ring that is full
+            is_handed = yield from self.hand_over(level)
+        if not is_handed:
+            yield from self.flush(level)
         yield from self.unlock()
         return DONE
 
@@ -133,7 +142,8 @@ class Mover(Process):
         if flow.flowed:
             return
         yield STEP
-        start = min(own, level.back.head[1] + level.back.slots // 2)
+        further = 0 if self.queue.oldest_first else level.back.slots // 2  # it may begin anywhere
+        start = min(own, level.back.head[1] + further)
         level.passed |= level.back.in_hands_or_before_head()
         if self.is_fault("x_at_tail"):
             start = own
@@ -174,6 +184,30 @@ class Mover(Process):
         level.flushed = level.flushing[1]
         self.queue.count("flushed", len(moving))
         yield from self.free_all(level, moving)
+
+    def hand_over(self, level: Level) -> Steps[bool]:
+        """The oldest entries go into the front, and meet no disk. Each T22 is the decision for its entry."""
+        p, front, back = level.flow.p, level.front, level.back
+        used = [word.state in ENTRIES and not front.fetched[slot] for slot, word in enumerate(front.words)].count(True)
+        free = yield from self.free_slots(level, max(0, max(1, front.slots // 4) - used))
+        end, moving = (p, []) if free == 0 else (yield from self.gather(level, p, free))
+        if not moving:
+            return False
+        if self.is_fault("handed_early"):
+            yield STEP
+            level.flow = Flow(True, end)
+        yield STEP
+        level.flushing = (end, level.flushed)  # that of a flush that died may name this place, too
+        messages = [back.message[position % back.slots] for position in moving]
+        yield from self.put_in_front(level, moving, messages, [level.pulled] * len(moving))
+        yield STEP
+        level.low = end
+        yield STEP
+        level.flow = Flow(True, end)
+        self.queue.count("handed over", len(moving))
+        yield from self.free_all(level, moving)
+        yield from self.leave(level)
+        return True
 
     def gather(self, level: Level, p: int, most: int) -> Steps[tuple[int, list[int]]]:
         """T19 of what is available from P on. What is in somebody's hands, or has time, is passed and stays."""
@@ -275,18 +309,8 @@ class Mover(Process):
         return free
 
     def bring_in(self, level: Level, places: list[int]) -> Steps[None]:
-        """Fills free slots, then makes each of them an entry: T22 is where that row is decided."""
-        front = level.front
-        tail = front.tail
-        for ahead, place in enumerate(places):
-            yield from front.write(tail + ahead, level.rows[place], place, self.number, self.judge.dead)
-            front.ordinal[(tail + ahead) % front.slots] = level.pulled + ahead + 1
-            front.fetched[(tail + ahead) % front.slots] = False
-        if self.is_fault("low_early"):
-            yield STEP
-            level.low = places[-1] + 1
-        for position in range(tail, tail + len(places)):
-            yield from self.show(front, position)
+        ordinals = [level.pulled + ahead + 1 for ahead in range(len(places))]
+        yield from self.put_in_front(level, places, [level.rows[place] for place in places], ordinals)
         yield STEP
         level.low = places[-1] + 1
         yield STEP
@@ -294,6 +318,20 @@ class Mover(Process):
         self.queue.count("pulled", len(places))
         for place in places:
             del level.rows[place]  # at leisure
+
+    def put_in_front(self, level: Level, places: list[int], messages: list[int], ordinals: list[int]) -> Steps[None]:
+        """Fills free slots, then makes each of them an entry: T22 is where that one is decided."""
+        front = level.front
+        tail = front.tail
+        for ahead, place in enumerate(places):
+            yield from front.write(tail + ahead, messages[ahead], place, self.number, self.judge.dead)
+            front.ordinal[(tail + ahead) % front.slots] = ordinals[ahead]
+            front.fetched[(tail + ahead) % front.slots] = False
+        if self.is_fault("low_early"):
+            yield STEP
+            level.low = places[-1] + 1
+        for position in range(tail, tail + len(places)):
+            yield from self.show(front, position)
 
     def show(self, front: Ring, position: int) -> Steps[None]:
         """T22, and the front's tail."""

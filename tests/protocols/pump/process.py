@@ -46,6 +46,8 @@ class Queue:
         self.asleep: set[int] = set()
         self.failing = 0.0  # how often a commit fails
         self.crossing = 0.0  # how often a put crosses the limit of memory
+        self.oldest_first = True  # a flow begins with the oldest
+        self.handing = 0.0  # how often a mover hands over where it may
         self.delays = 0.0
         self.releasing = 0.25  # how often a consumer gives an entry back
         self.working = 0.0  # how often one works for ever

@@ -34,6 +34,8 @@ class Plan:
     delays: float = 0.0
     failing: float = 0.05
     crossing: float = 0.1
+    oldest_first: bool = True
+    handing: float = 0.5
     leaving: float = 0.05
     working: float = 0.02
     releasing: float = 0.25
@@ -70,6 +72,8 @@ class Schedule:
         self.queue = Queue(self.chance, self.fault, levels, groups)
         self.queue.failing = plan.failing
         self.queue.crossing = plan.crossing
+        self.queue.oldest_first = plan.oldest_first
+        self.queue.handing = plan.handing
         self.is_sleeping = self.chance.random() < plan.sleeping
         self.queue.delays = 0.0 if self.is_sleeping else plan.delays
         self.queue.leaving = plan.leaving
