@@ -1,6 +1,7 @@
 """What every test has: its own broker directory, a printed seed, and a watch over what is left in /dev/shm."""
 
 import faulthandler
+import gc
 import json
 import os
 import re
@@ -105,6 +106,18 @@ def _one_byte_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(shmq.Broker, "queue", queue)
     monkeypatch.setattr("shmq.mp.object_queue.declared_for", object_queue_of)
+
+
+@pytest.fixture
+def own_process_broker() -> Iterator[None]:
+    """For tests of `shmq.mp`: the broker of this process's queues is gone when they end."""
+    from shmq.mp import process_broker
+
+    yield
+    gc.collect()
+    own, process_broker._own, process_broker._key = process_broker._own, None, None
+    if own is not None:
+        own[1].close()
 
 
 @pytest.fixture

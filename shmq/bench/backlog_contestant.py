@@ -275,15 +275,12 @@ class DropAllBacklog(_InFiles):
         memory, disk = self._stores()
         key, most = struct.Struct(">Q"), max(1, self.load.max_memory // self.load.size)
         for some in batches(count):
-            with disk.begin() as kept, memory.begin(write=True) as bodies, bodies.cursor() as last:
-                number = key.unpack(last.key())[0] + 1 if last.last() else 0
-                if number == 0 and kept.cursor().last():
-                    with kept.cursor() as dropped:
-                        dropped.last()
-                        number = key.unpack(dropped.key())[0] + 1
-                for _ in range(some):
+            with disk.begin() as kept, memory.begin(write=True) as bodies:
+                with bodies.cursor() as last, kept.cursor() as dropped:
+                    newest = last.key() if last.last() else dropped.key() if dropped.last() else b""
+                first = key.unpack(newest)[0] + 1 if newest else 0
+                for number in range(first, first + some):
                     bodies.put(key.pack(number), self.body, append=True)
-                    number += 1
                 over = bodies.stat()["entries"] > most
             if over:
                 self._drop_all()

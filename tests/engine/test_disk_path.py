@@ -101,7 +101,7 @@ def test_a_broker_has_the_disk_path_with_which_it_was_made(broker_dir: Path, els
 
 
 def test_a_path_where_no_folder_can_be_made_is_named_and_leaves_no_broker(broker_dir: Path) -> None:
-    with pytest.raises(shmq.BrokerError, match="what flows to disk cannot lie where disk_path= says"):
+    with pytest.raises(shmq.BrokerError, match="messages on disk cannot lie where disk_path= says"):
         shmq.open(broker_dir, memory="16MiB", disk_path="/proc/self")
     assert not os.path.lexists(broker_dir / "disk")
     with shmq.open(broker_dir, memory="16MiB") as broker:
@@ -118,6 +118,47 @@ def test_a_folder_that_has_gone_is_made_again_when_the_broker_is(broker_dir: Pat
     os.unlink(f"/dev/shm/{name}")
     with shmq.open(broker_dir) as broker:
         take_all(backlog(broker))
+    destroy(str(broker_dir))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which alone can give a folder to another user")
+def test_a_folder_that_another_user_has_put_in_its_place_is_refused(broker_dir: Path, elsewhere: Path) -> None:
+    with shmq.open(broker_dir, memory="16MiB", disk_path=elsewhere):
+        name = segment_of(broker_dir)
+    (folder,) = elsewhere.glob("shmq-*")
+    os.chown(folder, 54321, -1)
+    os.unlink(f"/dev/shm/{name}")
+    with pytest.raises(shmq.BrokerError, match=r"not of this broker's users: user 54321, .*; remove it"):
+        shmq.open(broker_dir)
+    folder.rmdir()
+    with shmq.open(broker_dir) as broker:
+        take_all(backlog(broker))
+    destroy(str(broker_dir))
+
+
+def test_a_link_that_a_death_has_left_before_the_broker_was_made_counts_for_nothing(
+    broker_dir: Path, elsewhere: Path
+) -> None:
+    broker_dir.mkdir(mode=0o700)
+    (elsewhere / "shmq-left").mkdir()
+    (broker_dir / "disk").symlink_to(elsewhere / "shmq-left")
+    with shmq.open(broker_dir, memory="16MiB") as broker:
+        take_all(backlog(broker))
+        assert not (broker_dir / "disk").is_symlink()
+    assert list(elsewhere.iterdir()) == []
+    destroy(str(broker_dir))
+
+
+def test_the_disk_path_of_a_broker_whose_record_is_lost_is_compared_too(
+    broker_dir: Path, elsewhere: Path, tmp_path: Path
+) -> None:
+    with shmq.open(broker_dir, memory="16MiB", disk_path=elsewhere):
+        name = segment_of(broker_dir)
+        os.unlink(broker_dir / "segment")
+        with pytest.raises(shmq.OptionsMismatch, match="has another disk_path"):
+            shmq.open(broker_dir, disk_path=tmp_path)
+        with shmq.open(broker_dir, disk_path=elsewhere):
+            assert segment_of(broker_dir) == name
     destroy(str(broker_dir))
 
 

@@ -152,6 +152,7 @@ def test_a_put_with_a_time_out_says_nothing_but_its_error(broker: shmq.Broker, w
     assert words() == []
 
 
+@pytest.mark.usefixtures("own_process_broker")
 def test_the_queues_of_multiprocessing_say_it_too(words: Callable[[], list[str]]) -> None:
     queue: ObjectQueue[int] = ObjectQueue(1)
     queue.put(1)

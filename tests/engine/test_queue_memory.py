@@ -66,6 +66,7 @@ def test_a_deleted_queue_and_a_temporary_one_give_their_slots_back(broker_dir: P
         assert in_shared_memory(broker_dir) < before + 128 * KIB
 
 
+@pytest.mark.usefixtures("own_process_broker")
 def test_a_hundred_multiprocessing_queues_cost_little_of_dev_shm() -> None:
     first: Queue[int] = Queue()
     statistics = own_broker().statistics

@@ -1,6 +1,5 @@
 """Each test has an anonymous broker of its own, which is gone when it ends."""
 
-import gc
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing.process import BaseProcess
@@ -13,13 +12,8 @@ from tests.mp.children import ROOMY
 
 
 @pytest.fixture(autouse=True)
-def own_broker_per_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _roomy(own_process_broker: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_broker, "BrokerSettings", ROOMY)
-    yield
-    gc.collect()
-    own, process_broker._own, process_broker._key = process_broker._own, None, None
-    if own is not None:
-        own[1].close()
 
 
 @pytest.fixture(params=["fork", "spawn", "forkserver"])

@@ -1,7 +1,6 @@
 /* A consumer of several queues looks only at those of which there is news; see news.h. */
 #include "shmq/news.h"
 
-#include "shmq/flow.h"
 #include "shmq/ranks.h"
 #include "shmq/sleepers.h"
 

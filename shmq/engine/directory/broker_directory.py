@@ -221,8 +221,7 @@ class BrokerDirectory:
             return found
         if record is None:
             return self._join_unrecorded(held, None, asked) or self._open_first(held, create, asked, made)
-        self._compare(record, asked)
-        self._compare_disk_path(held.dir_fd, asked)
+        self._compare(held.dir_fd, record, asked)
         try:
             member = self._join(held.dir_fd, record.name, record.home(held.dir_fd))
         except BrokerNotFound:
@@ -256,7 +255,7 @@ class BrokerDirectory:
                 continue  # gone meanwhile, or shared in another way than the directory
             record = record_of(member, identity)
             try:
-                self._compare(record, asked)
+                self._compare(held.dir_fd, record, asked)
             except BaseException:
                 member.close()
                 raise
@@ -286,6 +285,8 @@ class BrokerDirectory:
         return member
 
     def _create_first(self, held: HeldLock, asked: BrokerSettings) -> Member:
+        sweep_disk(held.dir_fd)
+        unlink_disk(held.dir_fd)  # of a process that died while it made this broker
         return self._create(
             held,
             memory=segment.default_memory() if asked.memory is None else asked.memory,
@@ -317,8 +318,9 @@ class BrokerDirectory:
                 filename=self.path,
             ) from None
 
-    def _compare(self, record: SegmentRecord, asked: BrokerSettings) -> None:
+    def _compare(self, dir_fd: int, record: SegmentRecord, asked: BrokerSettings) -> None:
         memory, mode, disk = asked.memory, asked.mode, asked.disk
+        linked = linked_disk(dir_fd)
         for option, given, has in (
             (
                 "memory",
@@ -332,6 +334,7 @@ class BrokerDirectory:
                 None if disk is None else size_as_text(disk),
                 "none given" if record.disk is None else size_as_text(record.disk),
             ),
+            ("disk_path", asked.disk_path, os.path.realpath(self.path if linked is None else os.path.dirname(linked))),
         ):
             if given is not None and given != has:
                 raise OptionsMismatch(
@@ -339,16 +342,6 @@ class BrokerDirectory:
                     figures=f"{option}={given} here, {has} since it was made",
                     remedy=f"open it without {option}, or use another directory",
                 )
-
-    def _compare_disk_path(self, dir_fd: int, asked: BrokerSettings) -> None:
-        folder = linked_disk(dir_fd)
-        has = self.path if folder is None else os.path.dirname(folder)
-        if asked.disk_path is not None and asked.disk_path != os.path.realpath(has):
-            raise OptionsMismatch(
-                f"the broker {self.path} has another disk_path",
-                figures=f"disk_path={asked.disk_path} here, {has} since it was made",
-                remedy="open it without disk_path, or use another directory",
-            )
 
     def _replace(self, held: HeldLock, record: SegmentRecord) -> Member:
         why = "is lost" if record.boot_id == segment.this_boot() else "was lost with a reboot"

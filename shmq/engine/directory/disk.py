@@ -76,15 +76,13 @@ def link_disk(dir_fd: int, disk_path: str, directory: UUID) -> None:
     """
     folder = os.path.join(disk_path, f"shmq-{directory.hex}")
     with suppress(OSError):
-        os.unlink(_NAME, dir_fd=dir_fd)
-    with suppress(OSError):
         os.rmdir(_NAME, dir_fd=dir_fd)
     try:
         _make_folder(folder, os.fstat(dir_fd))
         os.symlink(folder, _NAME, dir_fd=dir_fd)
     except OSError as error:
         raise BrokerError(
-            "what flows to disk cannot lie where disk_path= says",
+            "messages on disk cannot lie where disk_path= says",
             figures=f"{error.filename}: {error.strerror}",
             remedy="name a directory in which all users of the broker can make files",
             filename=folder,
@@ -92,20 +90,42 @@ def link_disk(dir_fd: int, disk_path: str, directory: UUID) -> None:
 
 
 def mend_linked_disk(dir_fd: int) -> None:
-    """Makes the folder again if it has gone, as from a disk that a reboot empties. Not where its path is missing."""
+    """Makes the folder again if it has gone, as from a disk that a reboot empties. Not where its path is missing.
+
+    Arguments:
+        dir_fd: of the broker's directory, whose lock is held.
+
+    Raises BrokerError where another user has put something in its place.
+    """
     folder = linked_disk(dir_fd)
-    if folder is not None and os.path.isdir(os.path.dirname(folder)):
-        with suppress(OSError):
-            _make_folder(folder, os.fstat(dir_fd))
+    if folder is None or not os.path.isdir(os.path.dirname(folder)):
+        return
+    broker = os.fstat(dir_fd)
+    with suppress(OSError):
+        _make_folder(folder, broker)
+    with suppress(FileNotFoundError):
+        _check_folder(folder, broker)
 
 
 def _make_folder(folder: str, broker: os.stat_result) -> None:
     """With group and mode of the broker's directory, whatever umask and first group this process has."""
-    with suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
+    os.mkdir(folder, 0o700)
     with suppress(PermissionError):
         os.chown(folder, -1, broker.st_gid)
     os.chmod(folder, stat.S_IMODE(broker.st_mode) & 0o770)
+
+
+def _check_folder(folder: str, broker: os.stat_result) -> None:
+    """A directory of a user of the broker: others may make names where it lies."""
+    found = os.lstat(folder)
+    shared = stat.S_IMODE(broker.st_mode) & 0o070 and found.st_gid == broker.st_gid
+    if not stat.S_ISDIR(found.st_mode) or not (shared or found.st_uid in (os.geteuid(), broker.st_uid)):
+        raise BrokerError(
+            "the folder for messages on disk is not of this broker's users",
+            figures=f"user {found.st_uid}, mode {stat.filemode(found.st_mode)}",
+            remedy="remove it, or delete the broker and name another disk_path=",
+            filename=folder,
+        )
 
 
 def private_disk(disk_path: str | None = None) -> str:
@@ -211,7 +231,7 @@ def sweep_disk(dir_fd: int) -> None:
 
 
 def unlink_disk(dir_fd: int) -> None:
-    """Of a broker that is deleted, and swept: the link goes, and the folder if nothing of others is in it."""
+    """Of a broker that is gone, and swept: the link goes, and the folder if nothing of others is in it."""
     folder = linked_disk(dir_fd)
     if folder is not None:
         with suppress(OSError):
