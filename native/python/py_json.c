@@ -140,7 +140,25 @@ static bool is_no_json(void) {
            PyErr_ExceptionMatches(PyExc_RecursionError);
 }
 
+/* A number of few digits, which is all that many a body is. NULL, without an exception: the text is something else. */
+static PyObject *read_int(const char *text, Py_ssize_t size) {
+    bool negative = size > 1 && text[0] == '-';
+    const char *at = text + negative, *end = text + size;
+    if (at == end || end - at > 18 || (*at == '0' && (negative || end - at > 1))) {
+        return NULL;
+    }
+    long long number = 0;
+    for (; at < end && *at >= '0' && *at <= '9'; at++) {
+        number = 10 * number + (*at - '0');
+    }
+    return at == end ? PyLong_FromLongLong(negative ? -number : number) : NULL;
+}
+
 PyObject *json_read(const char *text, Py_ssize_t size) {
+    PyObject *number = read_int(text, size);
+    if (number != NULL || PyErr_Occurred()) {
+        return number;
+    }
     PyObject *scan = scanner(), *value = NULL;
     PyObject *string = scan != NULL ? PyUnicode_DecodeUTF8(text, size, "strict") : NULL;
     PyObject *found = string != NULL ? PyObject_CallFunction(scan, "Oi", string, 0) : NULL; /* (value, its end) */

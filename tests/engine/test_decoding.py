@@ -1,5 +1,6 @@
 """Bodies: what goes in comes out, and what does not decode is neither lost nor taken."""
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -211,7 +212,25 @@ def test_reserved_names_of_headers_are_refused(queue: shmq.Queue[Any], name: str
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[1, 2", "nul", "NaN", "[Infinity]", "1 2", '"\\ud8"', "[" * 100_000, "1" * 5000, '{"a": 1,}', "\x00"],
+    [
+        "",
+        "{",
+        "[1, 2",
+        "nul",
+        "NaN",
+        "[Infinity]",
+        "1 2",
+        '"\\ud8"',
+        "[" * 100_000,
+        "1" * 5000,
+        '{"a": 1,}',
+        "\x00",
+        "-",
+        "007",
+        "-01",
+        "+7",
+        "7-",
+    ],
     ids=lambda text: repr(text)[:12],
 )
 def test_a_body_that_says_it_is_json_and_is_none_is_an_error_and_stays(
@@ -231,6 +250,19 @@ def test_json_that_another_program_wrote_is_read(broker: shmq.Broker, take: Take
     broker.queue("jobs", codec=foreign).put(text)
     queue: shmq.Queue[Any] = broker.queue("jobs")
     assert take(queue, 0) == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "-0", "7", "-7", "7\n", " 7", "7e0", "9" * 18, "-" + "9" * 18, "9" * 19, "1" + "0" * 18]
+)
+def test_a_number_that_another_program_wrote_is_read_as_python_reads_it(
+    broker: shmq.Broker, take: Taker, text: str
+) -> None:
+    foreign: Codec[Any] = Codec("application/json", str.encode, decode_never)
+    broker.queue("jobs", codec=foreign).put(text)
+    queue: shmq.Queue[Any] = broker.queue("jobs")
+    body = take(queue, 0)
+    assert (body, type(body)) == (json.loads(text), type(json.loads(text)))
 
 
 def test_json_of_any_size_and_depth_comes_out_equal(queue: shmq.Queue[Any], take: Taker) -> None:

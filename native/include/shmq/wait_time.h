@@ -44,7 +44,7 @@
 #define SHMQ_THREAD_LOCK_NS UINT64_C(50000000)
 /* Sleepers of a queue share the looks for a stopped process, one look in a patience, however many they are; but each has
  * one after this time. No piece is longer. */
-#define SHMQ_LONGEST_SLEEP_NS UINT64_C(10000000000)
+#define SHMQ_LONGEST_SLEEP_NS UINT64_C(20000000000)
 /* A process that has found something for its interpreter to dead-letter does so at its next call. If there is none others look
  * again after this time: an application that works for as long between two calls is not stopped. */
 #define SHMQ_DEAD_LETTER_NS UINT64_C(200000000)

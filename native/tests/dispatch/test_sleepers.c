@@ -131,14 +131,14 @@ static void a_row_is_in_one_list_at_a_time(void) {
     end();
 }
 
-/* All together look as often as four do, each after ten seconds at the latest. */
+/* All together look as often as four do, each after twenty seconds at the latest. */
 static void many_sleepers_have_longer_pieces(void) {
-    enum { MANY = 200 };
+    enum { MANY = 400 };
     static uint32_t rows[MANY];
     begin();
     uint64_t usual = shmq_slice_of(a);
     for (uint32_t i = 0; i < MANY; i++) {
-        CHECK_EQUAL(shmq_sleep_slice(qb), i <= 4 ? usual : usual * i / 4 < 10 * SECOND ? usual * i / 4 : 10 * SECOND);
+        CHECK_EQUAL(shmq_sleep_slice(qb), i <= 4 ? usual : usual * i / 4 < 20 * SECOND ? usual * i / 4 : 20 * SECOND);
         rows[i] = open_row(qa);
         shmq_announce(qa, rows[i], false);
     }
