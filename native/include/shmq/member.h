@@ -229,5 +229,7 @@ bool shmq_member_is_gone(const shmq_member *m);
 shmq_status shmq_damage(shmq_member *m, const char *what, uint64_t where);
 
 uint32_t shmq_crc32c(uint32_t crc, const void *data, size_t bytes);
+/* The same, and copies the data to `to`. It is the checksum of the copy, whoever changes the data meanwhile. */
+uint32_t shmq_crc32c_copy(uint32_t crc, const void *data, size_t bytes, void *to);
 
 #endif

@@ -15,6 +15,18 @@
 #define POLYNOMIAL UINT32_C(0x82f63b78)
 #define LONG_STREAM 4096u
 #define SHORT_STREAM 256u
+#define PIECE 8192u
+
+/* Piece by piece, so that each is read from the nearest cache the second time. */
+static uint32_t copy_then_sum(uint32_t crc, const void *data, size_t bytes, void *to) {
+    for (size_t done = 0, piece; done < bytes; done += piece) {
+        piece = bytes - done < PIECE ? bytes - done : PIECE;
+        unsigned char *copy = (unsigned char *)to + done;
+        memcpy(copy, (const unsigned char *)data + done, piece);
+        crc = shmq_crc32c(crc, copy, piece);
+    }
+    return crc;
+}
 
 static uint32_t table[8][256];
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
@@ -127,26 +139,37 @@ TARGET_WIDE static inline __m128i fold_one(__m128i value, __m128i by, __m128i ne
     return _mm_xor_si128(_mm_xor_si128(first, second), next);
 }
 
+/* 64 bytes, which are copied under way. */
+TARGET_WIDE static inline __m512i load(const unsigned char *at, unsigned char *to) {
+    __m512i value = _mm512_loadu_si512(at);
+    if (to != NULL) {
+        _mm512_storeu_si512(to, value);
+    }
+    return value;
+}
+
 /* By carry-less multiplications of 64 bytes at once, four side by side: a quarter of the time of three streams. Short
- * data, and the end of long data, is for the crc instruction. */
-TARGET_WIDE static uint32_t crc_wide(uint32_t crc, const void *data, size_t bytes) {
-    const unsigned char *at = data;
+ * data, and the end of long data, is for the crc instruction. `to`: a copy goes there; it costs little beside the
+ * multiplications, which go on while stores wait for memory. NULL: none. */
+TARGET_WIDE SHMQ_INLINE uint32_t wide(uint32_t crc, const unsigned char *at, size_t bytes, unsigned char *to) {
+#define NEXT(n) load(at + (n), to != NULL ? to + (n) : NULL)
+#define MOVE(n) (at += (n), to = to != NULL ? to + (n) : NULL, bytes -= (n))
     crc = ~crc;
     if (bytes >= WIDE_BYTES) {
         const __m512i far = _mm512_broadcast_i32x4(_mm_set_epi64x(0xb9e02b86, 0xdcb17aa4)),
                       near = _mm512_broadcast_i32x4(_mm_set_epi64x(0x9e4addf8, 0x740eef02));
-        __m512i a = _mm512_xor_si512(_mm512_loadu_si512(at),
-                                     _mm512_inserti32x4(_mm512_setzero_si512(), _mm_cvtsi32_si128((int)crc), 0));
-        __m512i b = _mm512_loadu_si512(at + 64), c = _mm512_loadu_si512(at + 128), d = _mm512_loadu_si512(at + 192);
-        for (at += WIDE_BYTES, bytes -= WIDE_BYTES; bytes >= WIDE_BYTES; at += WIDE_BYTES, bytes -= WIDE_BYTES) {
-            a = fold(a, far, _mm512_loadu_si512(at));
-            b = fold(b, far, _mm512_loadu_si512(at + 64));
-            c = fold(c, far, _mm512_loadu_si512(at + 128));
-            d = fold(d, far, _mm512_loadu_si512(at + 192));
+        __m512i a =
+            _mm512_xor_si512(NEXT(0), _mm512_inserti32x4(_mm512_setzero_si512(), _mm_cvtsi32_si128((int)crc), 0));
+        __m512i b = NEXT(64), c = NEXT(128), d = NEXT(192);
+        for (MOVE(WIDE_BYTES); bytes >= WIDE_BYTES; MOVE(WIDE_BYTES)) {
+            a = fold(a, far, NEXT(0));
+            b = fold(b, far, NEXT(64));
+            c = fold(c, far, NEXT(128));
+            d = fold(d, far, NEXT(192));
         }
         a = fold(fold(fold(a, near, b), near, c), near, d);
-        for (; bytes >= 64; at += 64, bytes -= 64) {
-            a = fold(a, near, _mm512_loadu_si512(at));
+        for (; bytes >= 64; MOVE(64)) {
+            a = fold(a, near, NEXT(0));
         }
         const __m128i one = _mm_set_epi64x(0x493c7d27, 0xf20c0dfe);
         __m128i last = fold_one(_mm512_extracti32x4_epi32(a, 0), one, _mm512_extracti32x4_epi32(a, 1));
@@ -155,20 +178,33 @@ TARGET_WIDE static uint32_t crc_wide(uint32_t crc, const void *data, size_t byte
         uint64_t high = _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(last));
         crc = (uint32_t)_mm_crc32_u64(high, (uint64_t)_mm_extract_epi64(last, 1));
     }
+    if (to != NULL) {
+        memcpy(to, at, bytes);
+    }
     return ~crc_single(crc, at, bytes);
+#undef NEXT
+#undef MOVE
+}
+
+TARGET_WIDE static uint32_t crc_wide(uint32_t crc, const void *data, size_t bytes) {
+    return wide(crc, data, bytes, NULL);
+}
+
+TARGET_WIDE static uint32_t copy_wide(uint32_t crc, const void *data, size_t bytes, void *to) {
+    return wide(crc, data, bytes, to);
 }
 
 static uint32_t add_fast_variants(shmq_crc32c_variant *variants) {
     uint32_t count = 0;
     if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("vpclmulqdq")) {
-        variants[count++] = (shmq_crc32c_variant){"avx512, vpclmulqdq", crc_wide};
+        variants[count++] = (shmq_crc32c_variant){"avx512, vpclmulqdq", crc_wide, copy_wide};
     }
     if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul")) {
-        variants[count++] = (shmq_crc32c_variant){"sse4.2, three streams", crc_sse42_clmul};
+        variants[count++] = (shmq_crc32c_variant){"sse4.2, three streams", crc_sse42_clmul, copy_then_sum};
     }
     if (__builtin_cpu_supports("sse4.2")) {
-        variants[count++] = (shmq_crc32c_variant){"sse4.2", crc_sse42};
+        variants[count++] = (shmq_crc32c_variant){"sse4.2", crc_sse42, copy_then_sum};
     }
     return count;
 }
@@ -226,7 +262,7 @@ static uint32_t add_fast_variants(shmq_crc32c_variant *variants) {
     if ((getauxval(AT_HWCAP) & HWCAP_CRC32) == 0) {
         return 0;
     }
-    variants[0] = (shmq_crc32c_variant){"crc32c instructions", crc_arm};
+    variants[0] = (shmq_crc32c_variant){"crc32c instructions", crc_arm, copy_then_sum};
     return 1;
 }
 
@@ -241,15 +277,17 @@ static uint32_t add_fast_variants(shmq_crc32c_variant *variants) {
 
 uint32_t shmq_crc32c_variants(shmq_crc32c_variant variants[4]) {
     uint32_t count = add_fast_variants(variants);
-    variants[count] = (shmq_crc32c_variant){"table", crc_table};
+    variants[count] = (shmq_crc32c_variant){"table", crc_table, copy_then_sum};
     return count + 1;
 }
 
 static uint32_t crc_choose(uint32_t crc, const void *data, size_t bytes);
+static uint32_t copy_choose(uint32_t crc, const void *data, size_t bytes, void *to);
 
 /* The best variant for this processor, chosen at the first call. Threads that make the first call together choose the
  * same one. */
 static _Atomic(shmq_crc32c_function) chosen = crc_choose;
+static _Atomic(shmq_crc32c_copier) copier = copy_choose;
 
 static uint32_t crc_choose(uint32_t crc, const void *data, size_t bytes) {
     shmq_crc32c_variant variants[4];
@@ -260,4 +298,15 @@ static uint32_t crc_choose(uint32_t crc, const void *data, size_t bytes) {
 
 uint32_t shmq_crc32c(uint32_t crc, const void *data, size_t bytes) {
     return shmq_load_relaxed(&chosen)(crc, data, bytes);
+}
+
+static uint32_t copy_choose(uint32_t crc, const void *data, size_t bytes, void *to) {
+    shmq_crc32c_variant variants[4];
+    shmq_crc32c_variants(variants);
+    shmq_store_relaxed(&copier, variants[0].copier);
+    return variants[0].copier(crc, data, bytes, to);
+}
+
+uint32_t shmq_crc32c_copy(uint32_t crc, const void *data, size_t bytes, void *to) {
+    return shmq_load_relaxed(&copier)(crc, data, bytes, to);
 }

@@ -7,9 +7,12 @@
 
 typedef uint32_t (*shmq_crc32c_function)(uint32_t crc, const void *data, size_t bytes);
 
+typedef uint32_t (*shmq_crc32c_copier)(uint32_t crc, const void *data, size_t bytes, void *to);
+
 typedef struct shmq_crc32c_variant {
     const char *name;
     shmq_crc32c_function function;
+    shmq_crc32c_copier copier; /* computes it of the copy that it makes */
 } shmq_crc32c_variant;
 
 /* The variants that run on this processor, the fastest first; the last one is plain C. Returns how many there are. */

@@ -32,13 +32,20 @@ static uint32_t crc_of_fields(const shmq_queue *q, const shmq_outgoing *o) {
     return shmq_crc32c(q->checksum_start, fields, sizeof fields);
 }
 
-static uint32_t crc_of_message(const shmq_queue *q, const shmq_outgoing *o) {
+/* `to`: the body is copied there, too; NULL: it is not. */
+static uint32_t crc_of_message(const shmq_queue *q, const shmq_outgoing *o, unsigned char *to) {
     uint32_t crc = crc_of_fields(q, o);
     if (o->headers_len != 0) {
         crc = shmq_crc32c(crc, o->headers, o->headers_len);
     }
     for (uint32_t i = 0; i < o->piece_count; i++) {
-        crc = shmq_crc32c(crc, o->pieces[i].iov_base, o->pieces[i].iov_len);
+        const struct iovec *piece = &o->pieces[i];
+        if (to == NULL) {
+            crc = shmq_crc32c(crc, piece->iov_base, piece->iov_len);
+        } else {
+            crc = shmq_crc32c_copy(crc, piece->iov_base, piece->iov_len, to);
+            to += piece->iov_len;
+        }
     }
     return crc;
 }
@@ -120,8 +127,10 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         SHMQ_TRY(shmq_cold_need(&q->first)); /* places for groups lie there */
     }
     SHMQ_TRY(shmq_time_prepare(shmq_level_for(q, o->priority), o));
-    bool loaned = o->block.offset != 0;
-    if (!loaned && o->headers_len + o->body_len > q->first.inline_bytes) {
+    /* Before the copy: a CAS behind it would wait until the copy has left the processor's store buffer. */
+    o->made.message_id = SHMQ_UNLIKELY(o->kept_id != 0) ? o->kept_id : shmq_new_id(q->m);
+    unsigned char *body = NULL;
+    if (o->block.offset == 0 && o->headers_len + o->body_len > q->first.inline_bytes) {
         uint64_t start = shmq_body_start(o->headers_len);
         o->wait.lacking = SHMQ_FULL_MEMORY;
         SHMQ_TRY(o->wait.brief ? shmq_block_take(q->m, start + o->body_len, &o->block)
@@ -130,10 +139,16 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         if (o->headers_len != 0) {
             memcpy(to, o->headers, o->headers_len);
         }
-        copy_pieces(to + start, o);
+        body = to + start;
     }
-    o->made.message_id = SHMQ_UNLIKELY(o->kept_id != 0) ? o->kept_id : shmq_new_id(q->m);
-    o->made.crc = q->crc_at_put ? crc_of_message(q, o) : 0;
+    if (q->crc_at_put) {
+        o->made.crc = crc_of_message(q, o, body);
+    } else {
+        o->made.crc = 0;
+        if (body != NULL) {
+            copy_pieces(body, o);
+        }
+    }
     o->made.prepared = true;
     /* Signed: a message that keeps an old time causes no look, and does not turn the clock back for the others. */
     if ((int64_t)(o->enqueued_ns - shmq_load_relaxed(&q->m->gone_looked_ns)) > (int64_t)SHMQ_SLICE_NS) {

@@ -77,6 +77,26 @@ static void same_on_big(const shmq_crc32c_variant *variants, uint32_t count, con
     CHECK(variants[count - 1].function(0, data, BIG) == reference(0, data, BIG));
 }
 
+/* Nothing beside the copy changes. */
+static void copies_what_it_sums(shmq_crc32c_copier copier, const unsigned char *data) {
+    static const size_t edges[] = {0,   1,   63,   64,   255,  256,  257,   319,  320,
+                                   511, 512, 1023, 8191, 8192, 8193, 65536, 70001};
+    unsigned char *to = malloc(70001 + 64), *copy = malloc(70001 + 64);
+    CHECK(to != NULL && copy != NULL);
+    for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+        for (size_t from = 0; from < 3; from++) {
+            size_t at = 1 + next_random() % 32;
+            memset(to, 0xa5, 70001 + 64);
+            memset(copy, 0xa5, 70001 + 64);
+            memcpy(copy + at, data + from, edges[i]);
+            CHECK(copier(7, data + from, edges[i], to + at) == reference(7, data + from, edges[i]));
+            CHECK(memcmp(to, copy, 70001 + 64) == 0);
+        }
+    }
+    free(to);
+    free(copy);
+}
+
 static void measure(const shmq_crc32c_variant *variant, const unsigned char *data) {
     static const size_t sizes[] = {64, 256, 1024, 4096, 65536, BIG};
     volatile uint32_t keep = 0;
@@ -107,10 +127,12 @@ int main(int argc, char **argv) {
     uint32_t count = shmq_crc32c_variants(variants);
     CHECK(count >= 1);
     known_values(shmq_crc32c);
+    copies_what_it_sums(shmq_crc32c_copy, data);
     for (uint32_t v = 0; v < count; v++) {
         printf("%s\n", variants[v].name);
         known_values(variants[v].function);
         same_as_reference(variants[v].function, data);
+        copies_what_it_sums(variants[v].copier, data);
         if (argc > 1) {
             measure(&variants[v], data);
         }
