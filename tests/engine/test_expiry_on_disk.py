@@ -52,6 +52,7 @@ def test_a_queue_that_nobody_reads_frees_its_disk(
         assert files(broker_dir)
         flowing.alter(max_ttl=SOON)
         eventually(lambda: not files(broker_dir), "their end")
+        eventually(lambda: flowing.statistics().ready == 0, "the end of those in memory, which are younger")
         bell.put("ring")
         sleeper.expect("got")
     seen = flowing.statistics()
