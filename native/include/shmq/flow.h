@@ -9,6 +9,8 @@
 #define SHMQ_FLOW_H
 
 #include "shmq/ring.h"
+#include "shmq/row_counts.h"
+#include "shmq/turn.h"
 
 #define SHMQ_TURN_ENTRIES 1024u /* of one turn: other takers and producers wait for it */
 #define SHMQ_TURN_BYTES (UINT64_C(1) << 20)
@@ -44,14 +46,6 @@ typedef struct shmq_row_life {
     uint64_t first, at, mark; /* the backing's own: where it has this row */
     bool gone; /* it was fetched, and is here no more */
 } shmq_row_life;
-
-/* How many rows of a level there were up to one and with it, since the queue was made, and the bytes of their headers and bodies. Each
- * row says its own, so the mover sees what has got lost before it. */
-typedef struct shmq_ordinal {
-    uint64_t count, bytes;
-    uint64_t erased,
-        erased_bytes; /* of these, the rows that the mover had fetched by themselves and `low` has passed */
-} shmq_ordinal;
 
 /* Where rows are kept. The mover of that queue makes all calls, one at a time. Each answers SHMQ_OK, or why it failed; then all rows
  * in [low, P) are as they were. What one mover has written, or erased, the next one reads, in whichever process; a mover may die in
@@ -93,13 +87,6 @@ shmq_status shmq_flow_into(shmq_member *m, const char *directory);
 /* With this key, if the broker has one: then it is the member's, and goes with it. SHMQ_DENIED: it has another one, or none. */
 struct shmq_cipher;
 shmq_status shmq_flow_encrypted(shmq_member *m, struct shmq_cipher *cipher);
-/* May this queue flow? A member without a directory keeps it in memory. */
-bool shmq_may_flow(const shmq_queue *q);
-/* Rows of the queue, of all its levels, and bytes of their headers and bodies; exact at rest. */
-uint64_t shmq_flow_rows(const shmq_queue *q);
-uint64_t shmq_flow_bytes(const shmq_queue *q);
-/* Bytes on disk of these at most, and of those that came in by themselves, which go with their files. */
-uint64_t shmq_flow_size(const shmq_queue *q);
 
 /* One turn each, at most SHMQ_TURN_ENTRIES. SHMQ_OK: something has changed, look again. SHMQ_EMPTY: nothing could be done: nothing
  * to flush; no room in the front ring. SHMQ_IN_USE: another process has the mover's lock, and notifies when it has ended. Else the
@@ -130,8 +117,6 @@ shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *p
 /* Of a queue that was deleted: nothing is left on disk, unless a mover is at work just now; then the next queue in its place in
  * the directory removes it. */
 void shmq_flow_remove(shmq_queue *q);
-/* The next mover ends what a dead one has left half done, so that counts are right. */
-void shmq_flow_mend(shmq_queue *q);
 /* Bytes of files. */
 uint64_t shmq_disk_bytes(const shmq_queue *q);
 
@@ -146,92 +131,7 @@ const char *shmq_flow_entry_fault(shmq_ring *r, const shmq_slot_shm *slot, uint6
 /* MOVING, and a row already: its block's reference may be dropped. */
 bool shmq_is_row(const shmq_ring *back, const shmq_slot_shm *slot, uint64_t word);
 
-/* Inner steps (src/flow). */
-typedef struct shmq_mover {
-    shmq_queue *q;
-    shmq_ring *back, *front;
-    const shmq_backing *backing;
-    const shmq_backing *waiting; /* of its waiting rows, see waiting.h */
-    unsigned char *buffer; /* of rows that are written */
-    uint64_t room, used;
-    uint32_t fetched_as; /* the props of what is fetched */
-    uint32_t fetched; /* 1 + entries of the front ring that came in by themselves, counted in this turn; 0: not yet */
-    bool has_kept; /* the next row may have the block that is kept for rows */
-    bool unmarked; /* a row that came in by itself could not be marked: no row may be read before it is */
-} shmq_mover;
-
-/* SHMQ_OK: this process is the mover, and nothing is half done. SHMQ_IN_USE: the mover notifies when its turn is over. */
-shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back);
-/* shmq_relieve. Answers SHMQ_OK, try again, also to a call that does not wait, or no longer, where others are at it: as long as any of
- * them gets on. */
-shmq_status shmq_relief_for(shmq_queue *q, bool waits, shmq_relief *r);
-/* The lock was taken: is it worth another try? Not when it was by the same turn for the patience, whose mover is stopped. */
-bool shmq_turn_goes_on(const shmq_queue *q, shmq_turn_wait *w);
-/* As shmq_turn_begin, tried for the patience. */
-shmq_status shmq_turn_await(shmq_mover *t, shmq_ring *back);
-void shmq_turn_end(shmq_mover *t);
-shmq_status shmq_flush(shmq_mover *t);
-/* There are no rows: the oldest entries go right into the front ring, and meet no disk. Then the level's flow ends. SHMQ_EMPTY: none
- * went; they have to go to disk. */
-shmq_status shmq_hand_over(shmq_mover *t);
-shmq_status shmq_pull(shmq_mover *t);
-/* As shmq_flow_peek, by whoever has the lock. */
-shmq_status shmq_row_peek(shmq_mover *t, uint64_t *place, shmq_delivery *d);
-/* The first row from *place on, below `end`, that `wants` names comes in by itself. *place: its place; or, SHMQ_NOT_FOUND, where to go on
- * looking, which is `end`, or the end of the rows, when all were looked at. SHMQ_EMPTY: no slot for it. SHMQ_INTERRUPTED: `wants` says
- * that the look has to begin anew. */
-typedef enum shmq_row_use { SHMQ_ROW_PASSED, SHMQ_ROW_WANTED, SHMQ_ROW_AGAIN } shmq_row_use;
-typedef shmq_row_use shmq_wants_row(void *context, const shmq_delivery *row);
-shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context);
-/* The row of this place. As shmq_fetch. */
-shmq_status shmq_fetch_at(shmq_mover *t, uint64_t place);
-/* Have entries that came in by themselves one part of so many of the front ring's slots? */
-bool shmq_fetched_have(shmq_mover *t, uint32_t part);
-/* Was this entry of a front ring fetched by itself? */
-bool shmq_is_fetched(const shmq_slot_shm *slot);
-/* ... by a taker that wants all, so that no earlier one of its group is on disk? */
-bool shmq_is_next_of_group(const shmq_slot_shm *slot);
-/* A taker that has seen no fetched entry in the front ring of a level whose flow has ended says that its positions are in the order
- * of places again. A pull does this where the flow goes on. */
-void shmq_front_order(const shmq_ring *front);
-/* Bytes of max_memory that are free, at most what a turn brings back. */
-uint64_t shmq_bytes_free(const shmq_queue *q);
-/* Rows with keys below this one are settled. Answers how many they were. */
-shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped);
-/* The same of these, the lowest rows that there are; needs no look at them. */
-void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t count);
-/* No row is left: the flow ends, if it is so. */
-void shmq_rows_end_flow(shmq_mover *t);
-/* The lives of rows. Something of it ends at `at`; called before they are rows, so a death leaves the word too early. */
-void shmq_rows_due_at(shmq_ring *back, uint64_t at);
-/* The same by another word of the level. */
-void shmq_rows_due_by(shmq_ring *back, shmq_a64 *word, uint64_t at);
-/* Rows can come back: the front ring has its memory. SHMQ_EMPTY: there is none for it. */
-shmq_status shmq_front_ready(shmq_mover *t);
-/* From here on takers look at the front ring, too, if the level has never flowed. */
-void shmq_flow_named(shmq_ring *back);
-/* When the life of such a message ends; SHMQ_NEVER. */
-uint64_t shmq_life_end(const shmq_queue *q, uint64_t enqueued_ns, uint64_t expires_ns);
-/* Ends what a mover has decided to drop. */
-void shmq_drop_end(shmq_ring *back);
-/* The ordinal of a row. False: it was changed on disk. */
-bool shmq_row_ordinal(const shmq_row *row, shmq_ordinal *ordinal);
-/* What a row says, and where its headers and body are. False: it was changed on disk. */
-bool shmq_row_parse(const shmq_row *row, shmq_delivery *d);
-/* The next mover finishes everything that a dead one may have left half done, by memory alone. */
-void shmq_flow_recover(shmq_ring *back, shmq_ring *front);
-/* Memory that the front ring still wants before rows can come back: for its slots and its cold records. 0: it has all. */
-uint64_t shmq_front_lacks(const shmq_ring *front);
-/* The front ring's tail, behind all that has come in. */
-uint64_t shmq_front_tail(shmq_ring *front);
-/* Which `flushed` comes with this P. */
-void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, uint64_t bytes);
-/* Rows that are settled leave the limits, too. */
-void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes);
-/* Of one level: how many are there. */
-shmq_ordinal shmq_rows_of(const shmq_ring_shm *ring, const shmq_ring_shm *front);
-/* All rows of a level are gone: settled, or lost. Answers how many they were. */
-shmq_ordinal shmq_rows_end(shmq_ring *back);
+/* Steps of a turn, file by file of src/flow, from the bottom upward. row.c: */
 /* Bytes of headers and body in a row of so many bytes. */
 uint64_t shmq_row_weight(uint64_t length);
 /* Bytes on disk of so many rows with so many bytes of headers and bodies, at most. */
@@ -241,19 +141,14 @@ static inline uint64_t shmq_row_beside(const shmq_member *m) {
     return m->encrypts ? SHMQ_ROW_BESIDE_ENCRYPTED : SHMQ_ROW_BESIDE;
 }
 uint64_t shmq_rows_size(const shmq_member *m, uint64_t rows, uint64_t bytes);
-/* The backing is told that rows below `low` are settled, and the budget what room they took. */
-void shmq_disk_settle(shmq_mover *t);
-/* These bytes are about to be written: they count from here on, also if the mover dies. SHMQ_FULL_DISK: with what other movers write
- * at the same time the budget would be exceeded. 0: they were written, and count as rows, or were not. */
-shmq_status shmq_disk_claim(shmq_mover *t, uint64_t bytes);
-/* Bytes that may still go to disk: of the broker's budget, or of its file system. */
-uint64_t shmq_disk_room(shmq_member *m);
-/* Bytes that rows of all queues take there. */
-uint64_t shmq_disk_used(shmq_member *m);
-/* About how many entries of a level a flush would find. */
-uint64_t shmq_could_go(const shmq_ring *back);
-/* T20: what is a row, or was settled as one, leaves its ring. */
-void shmq_moved_free(shmq_ring *r, uint64_t position);
+/* When the life of such a message ends; SHMQ_NEVER. */
+uint64_t shmq_life_end(const shmq_queue *q, uint64_t enqueued_ns, uint64_t expires_ns);
+/* The lives of rows. Something of it ends at `at`, says this word; called before they are rows, so a death leaves the word too early. */
+void shmq_rows_due_by(shmq_ring *back, shmq_a64 *word, uint64_t at);
+/* The ordinal of a row. False: it was changed on disk. */
+bool shmq_row_ordinal(const shmq_row *row, shmq_ordinal *ordinal);
+/* What a row says, and where its headers and body are. False: it was changed on disk. */
+bool shmq_row_parse(const shmq_row *row, shmq_delivery *d);
 /* The entry at this position as a row with the key row->place, behind `last`: appended to the turn's buffer. SHMQ_CORRUPT: it makes no
  * sense. SHMQ_OS: no memory. */
 shmq_status shmq_row_write(shmq_mover *t, shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t position,
@@ -272,8 +167,44 @@ typedef struct shmq_coming {
 /* `props`: with SHMQ_PROP_FETCHED it does not follow `last`, of which only the number of those that were erased counts, this one among them. */
 shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal *last, uint32_t props,
                           shmq_slot_shm *slot, shmq_coming *c);
+/* disk_room.c: */
+/* The backing is told that rows below `low` are settled, and the budget what room they took. */
+void shmq_disk_settle(shmq_mover *t);
+/* These bytes are about to be written: they count from here on, also if the mover dies. SHMQ_FULL_DISK: with what other movers write
+ * at the same time the budget would be exceeded. 0: they were written, and count as rows, or were not. */
+shmq_status shmq_disk_claim(shmq_mover *t, uint64_t bytes);
+/* Bytes that may still go to disk: of the broker's budget, or of its file system. */
+uint64_t shmq_disk_room(shmq_member *m);
+/* For the turn's level: what a dead mover has left goes before any is written. */
+uint64_t shmq_disk_room_of(const shmq_mover *t);
+/* Bytes that rows of all queues take there. */
+uint64_t shmq_disk_used(shmq_member *m);
+/* The disk has no room: alerts say so. Answers `status`. */
+shmq_status shmq_flow_refused(shmq_mover *t, shmq_status status);
+/* front.c: */
+/* Was this entry of a front ring fetched by itself? */
+bool shmq_is_fetched(const shmq_slot_shm *slot);
+/* ... by a taker that wants all, so that no earlier one of its group is on disk? */
+bool shmq_is_next_of_group(const shmq_slot_shm *slot);
 /* As it stands in the record of a slot of the front ring. */
 shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot);
+/* How many rows came in by themselves, in `erased`: of all, or with SHMQ_PROP_WAITED of those that waited. */
+shmq_ordinal shmq_last_fetched(const shmq_ring *front, uint32_t props);
+/* How many were erased with the one in this slot. */
+void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot);
+/* How many more entries that come in by themselves one part of so many of the front ring's slots has room for. */
+uint32_t shmq_fetched_room(shmq_mover *t, uint32_t part);
+/* When the last of them has left the front ring, its positions are in the order of places again. */
+void shmq_front_look_at_order(shmq_ring *front);
+/* Memory that the front ring still wants before rows can come back: for its slots and its cold records. 0: it has all. */
+uint64_t shmq_front_lacks(const shmq_ring *front);
+/* The front ring's tail, behind all that has come in. */
+uint64_t shmq_front_tail(shmq_ring *front);
+/* The front ring has its memory; and rows can come back, at the latest when the memory of this one is free. SHMQ_EMPTY: there is none for it. */
+shmq_status shmq_front_need(shmq_mover *t);
+shmq_status shmq_front_ready(shmq_mover *t);
+/* From here on takers look at the front ring, too, if the level has never flowed. */
+void shmq_flow_named(shmq_ring *back);
 /* How many slots from the front ring's tail on can be filled at once, of *count that are wanted. */
 shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count);
 /* How many of them rows that come in order may have, or else entries that are handed over. */
@@ -282,17 +213,49 @@ shmq_status shmq_front_order_room(shmq_mover *t, bool rows, uint64_t *tail, uint
 shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, uint32_t props,
                             shmq_coming *c);
 bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c);
+/* pull.c: */
 /* shmq_backing.read, of the turn's level. */
 shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                            uint32_t *count);
-/* `pulled`, and how many of these had been erased. */
-void shmq_pulled_say(shmq_ring *back, const shmq_ordinal *as);
-shmq_ordinal shmq_last_pulled(shmq_ring *back);
-/* Marks the row that came in by itself last, if it may still be there. */
-shmq_status shmq_erase_last(shmq_mover *t);
-/* How many were erased with the one in this slot. */
-void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot);
+/* Bytes of max_memory that are free, at most what a turn brings back. */
+uint64_t shmq_bytes_free(const shmq_queue *q);
+/* Rows with keys below this one are settled. Answers how many they were. */
+shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped);
+/* The same of these, the lowest rows that there are; needs no look at them. */
+void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t count);
+/* No row is left: the flow ends, if it is so. */
+void shmq_rows_end_flow(shmq_mover *t);
+shmq_status shmq_pull(shmq_mover *t);
+/* flush.c: */
+shmq_status shmq_flush(shmq_mover *t);
+/* There are no rows: the oldest entries go right into the front ring, and meet no disk. Then the level's flow ends. SHMQ_EMPTY: none
+ * went; they have to go to disk. */
+shmq_status shmq_hand_over(shmq_mover *t);
+/* fetch.c; with the memory that the purger makes free, inhaler.c: */
+/* The first row from *place on, below `end`, that `wants` names comes in by itself. *place: its place; or, SHMQ_NOT_FOUND, where to go on
+ * looking, which is `end`, or the end of the rows, when all were looked at. SHMQ_EMPTY: no slot for it. SHMQ_INTERRUPTED: `wants` says
+ * that the look has to begin anew. */
+typedef enum shmq_row_use { SHMQ_ROW_PASSED, SHMQ_ROW_WANTED, SHMQ_ROW_AGAIN } shmq_row_use;
+typedef shmq_row_use shmq_wants_row(void *context, const shmq_delivery *row);
+shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context);
+/* As shmq_fetch, and as shmq_waiting_fetch, with the memory that is free. */
+shmq_status shmq_fetch_first(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context);
+shmq_status shmq_fetch_waiting(shmq_mover *t, const shmq_row_life *lives, uint32_t count, uint32_t *passed);
+/* The row of this place. As shmq_fetch. */
+shmq_status shmq_fetch_at(shmq_mover *t, uint64_t place);
+/* A taker that has seen no fetched entry in the front ring of a level whose flow has ended says that its positions are in the order
+ * of places again. A pull does this where the flow goes on. */
+void shmq_front_order(const shmq_ring *front);
+/* peek.c: */
+/* As shmq_flow_peek, by whoever has the lock. */
+shmq_status shmq_row_peek(shmq_mover *t, uint64_t *place, shmq_delivery *d);
+/* purger.c: */
+/* About how many entries of a level a flush would find. */
+uint64_t shmq_could_go(const shmq_ring *back);
 /* The mover makes room in memory for what comes back: what is less important goes to disk, then what is newer. */
 shmq_status shmq_make_way(shmq_mover *t);
+/* shmq_relieve. Answers SHMQ_OK, try again, also to a call that does not wait, or no longer, where others are at it: as long as any of
+ * them gets on. */
+shmq_status shmq_relief_for(shmq_queue *q, bool waits, shmq_relief *r);
 
 #endif

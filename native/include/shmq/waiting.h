@@ -30,12 +30,6 @@ static inline shmq_status shmq_waiting_store(shmq_mover *t) {
     return t->waiting != NULL ? SHMQ_OK : t->q->m->backing_of(t->q, t->front->depth, &t->waiting);
 }
 
-/* Waiting rows of a level; of a queue, with the bytes of their headers and bodies. Exact at rest. */
-shmq_ordinal shmq_waiting_of(const shmq_ring_shm *ring);
-shmq_ordinal shmq_waiting_rows(const shmq_queue *q);
-/* Bytes that they take on disk at most, with those that are gone and lie in files with others. */
-uint64_t shmq_waiting_size(const shmq_queue *q);
-
 /* Entries of a ring of the turn's level that are held for long go to disk, sorted by their times: of so many slots from the tail on,
  * and of those behind as long as it pays. SHMQ_EMPTY: there are none. */
 shmq_status shmq_waiting_flush(shmq_mover *t, shmq_ring *r, uint64_t slots);
@@ -58,12 +52,8 @@ void shmq_heads_pass(shmq_mover *t, uint64_t first, uint32_t count);
 bool shmq_heads_earliest(const shmq_mover *t, uint64_t *earliest);
 void shmq_heads_free(shmq_ring *back);
 
-/* All of the level are gone: settled, or lost. Answers how many they were. */
-shmq_ordinal shmq_waiting_end(shmq_ring *back);
-/* ... and their files, where there are no rows. */
+/* The files are gone, where there are no rows. */
 void shmq_waiting_clear(shmq_mover *t);
-/* A row is due at `at`; called before it is one. */
-void shmq_waiting_due_at(shmq_ring *back, uint64_t at);
 /* Some come in, whatever their times are. SHMQ_EMPTY: there are none. */
 shmq_status shmq_waiting_bring(shmq_ring *back);
 /* The one of this place does. SHMQ_NOT_FOUND: there is none. */
@@ -73,10 +63,5 @@ shmq_status shmq_waiting_peek(shmq_ring *back, shmq_mover *t, uint64_t *place, s
 
 /* The lowest place of all of them, with its level (level.h); UINT64_MAX: there is none, or others move some for the patience. */
 uint64_t shmq_waiting_first(shmq_queue *q);
-
-/* Ends what a dead or failed mover has left half done. */
-void shmq_waiting_recover(shmq_ring *back, shmq_ring *front);
-/* MOVING with SHMQ_FLAG_WAITS: is it a row already? */
-bool shmq_waiting_is_row(const shmq_ring_shm *back);
 
 #endif

@@ -1,6 +1,7 @@
 /* How much room is left on disk for messages: of a budget that all queues share, or of the file system. */
+#include "flow/file_backing.h"
 #include "flow/rows_base.h"
-#include "shmq/flow.h"
+#include "shmq/alert.h"
 
 /* Bytes of all queues, from their words. Movers may move entries between two reads: the sum may be wrong by a turn of
  * each. */
@@ -29,6 +30,11 @@ uint64_t shmq_disk_room(shmq_member *m) {
     return used < m->disk ? m->disk - used : 0;
 }
 
+uint64_t shmq_disk_room_of(const shmq_mover *t) {
+    uint64_t room = shmq_disk_room(t->q->m), left = shmq_load_relaxed(&t->front->shm->flushing_bytes);
+    return room < UINT64_MAX - left ? room + left : room;
+}
+
 shmq_status shmq_disk_claim(shmq_mover *t, uint64_t bytes) {
     const shmq_member *m = t->q->m;
     shmq_store_seq(&t->front->shm->flushing_bytes, bytes);
@@ -50,4 +56,16 @@ void shmq_disk_settle(shmq_mover *t) {
         shmq_store_seq(&ring->freed, pulled > left.count ? pulled - left.count : 0);
         shmq_store_seq(&ring->freed_bytes, bytes > left.bytes ? bytes - left.bytes : 0);
     }
+}
+
+uint64_t shmq_disk_bytes(const shmq_queue *q) {
+    bool any = shmq_flow_rows(q) != 0 || shmq_waiting_rows(q).count != 0;
+    return q->m->backing_of != NULL && any ? shmq_file_backing_bytes(q) : 0;
+}
+
+shmq_status shmq_flow_refused(shmq_mover *t, shmq_status status) {
+    if (status == SHMQ_FULL_DISK || status == SHMQ_NO_SPACE) {
+        shmq_disk_refused(t->q->m);
+    }
+    return status;
 }

@@ -1,76 +1,20 @@
-/* The mover fetches one row by itself, before the rows below it. A taker asks for that: it wants none of the rows
- * below, or it knows the place of the one. The mover puts the row into the front ring, at or above the ring's `low`,
- * where takers that take in order pass it until all rows below have come in, too. The mover marks the row on disk as
- * gone; a pull passes it later. */
+/* The mover fetches rows by themselves, before those below them. A taker asks for that: it wants none of the rows
+ * below, or it knows the place of the one; or a delayed one is due. The mover puts such a row into the front ring, at or above
+ * the ring's `low`, where takers that take in order pass it until all rows below have come in, too. The mover marks the row on
+ * disk as gone; a pull passes it later. */
 #include "shmq/cold.h"
 #include "shmq/due.h"
-#include "shmq/flow.h"
-#include "shmq/ring_memory.h"
 #include "shmq/sleepers.h"
-#include "shmq/upkeep.h"
 #include "shmq/wait_time.h"
 #include "shmq/waiting.h"
 
 #define AT_ONCE 64u /* rows of one read */
-
-shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot) {
-    shmq_cold_shm *cold = shmq_cold_at(front, slot);
-    return (shmq_ordinal){shmq_load_relaxed(&cold->ordinal), shmq_load_relaxed(&cold->ordinal_bytes),
-                          shmq_read_once(&cold->place), shmq_read_once(&cold->intent)};
-}
-
-bool shmq_is_fetched(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHMQ_PROP_FETCHED) != 0; }
-
-bool shmq_is_next_of_group(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHMQ_PROP_NEXT) != 0; }
-
-/* Where it is counted how many rows came in by themselves: of all, or of those that waited. */
-typedef struct fetch_words {
-    shmq_a64 *count, *bytes;
-} fetch_words;
-
-static fetch_words words_of(const shmq_ring *front, uint32_t props) {
-    shmq_ring_shm *back = shmq_level_ring(front->queue, shmq_depth_at(front));
-    bool waited = (props & SHMQ_PROP_WAITED) != 0;
-    return waited ? (fetch_words){&back->came, &back->came_bytes}
-                  : (fetch_words){&front->shm->flushed, &front->shm->flushed_bytes};
-}
-
-void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot) {
-    const shmq_ordinal its = shmq_front_ordinal(front, slot);
-    const fetch_words said = words_of(front, shmq_props(slot));
-    if (its.erased > shmq_load_relaxed(said.count)) { /* else the tail was carried back to an older one */
-        shmq_store_seq(said.bytes, its.erased_bytes);
-        shmq_store_seq(said.count, its.erased);
-    }
-}
 
 /* Fetched entries may use a quarter of the front ring. The rows below them need slots, too: without one no taker would
  * get past the fetched ones. */
 #define FETCHED_SHARE 4u
 /* Of these, so few may have waited, since takers that search need slots for others. */
 #define WAITED_SHARE 8u
-
-static uint32_t count_fetched(const shmq_ring *front) {
-    uint32_t there = 0;
-    for (uint64_t i = 0; i < shmq_slots_laid(front) && shmq_load_relaxed(&front->shm->low) != 0; i++) {
-        const shmq_slot_shm *slot = shmq_slot_at(front, i);
-        uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
-        there += shmq_state_is_entry(shmq_word_state(word)) && shmq_is_fetched(slot);
-    }
-    return there;
-}
-
-/* How many more one part of so many of the front ring's slots has room for. */
-static uint32_t fetched_room(shmq_mover *t, uint32_t part) {
-    uint64_t most = shmq_slot_count(t->front) / part;
-    if (t->fetched == 0) { /* once in a turn: meanwhile takers may have had some */
-        t->fetched = count_fetched(t->front) + 1;
-    }
-    most += most == 0;
-    return most >= t->fetched ? (uint32_t)(most - t->fetched + 1) : 0;
-}
-
-bool shmq_fetched_have(shmq_mover *t, uint32_t part) { return fetched_room(t, part) == 0; }
 
 /* Rows that come in by themselves together. */
 typedef struct fetched {
@@ -89,8 +33,7 @@ static uint64_t held_until(const shmq_mover *t, const fetched *f, uint32_t i) {
 
 /* As many as there is memory for, into slots from the tail on. */
 static shmq_status fill(shmq_mover *t, fetched *f, uint64_t tail, shmq_coming *coming) {
-    const fetch_words said = words_of(t->front, f->as);
-    shmq_ordinal with = {.erased = shmq_load_relaxed(said.count), .erased_bytes = shmq_load_relaxed(said.bytes)};
+    shmq_ordinal with = shmq_last_fetched(t->front, f->as);
     shmq_status status = SHMQ_OK;
     for (uint32_t i = 0; i < f->count; i++) {
         with.erased++;
@@ -114,7 +57,7 @@ static shmq_status fill(shmq_mover *t, fetched *f, uint64_t tail, shmq_coming *c
 /* They are entries now: the backing marks them as gone. If it fails this turn ends, and the next one begins with the
  * marks. */
 static void mark(shmq_mover *t, const fetched *f, uint32_t count) {
-    uint64_t erased = shmq_load_relaxed(words_of(t->front, f->as).count);
+    uint64_t erased = shmq_last_fetched(t->front, f->as).erased;
     const shmq_backing *from = f->lives != NULL ? t->waiting : t->backing;
     bool at_once = f->lives != NULL && from->drop != NULL;
     shmq_status status = at_once ? from->drop(from->context, f->lives, count) : SHMQ_OK;
@@ -131,7 +74,7 @@ static void mark(shmq_mover *t, const fetched *f, uint32_t count) {
  * say that their rows were fetched. f->count: how many have come. */
 static shmq_status fetch_rows(shmq_mover *t, fetched *f) {
     shmq_coming coming[SHMQ_WAITED_AT_ONCE];
-    uint32_t most = fetched_room(t, f->lives != NULL ? WAITED_SHARE : FETCHED_SHARE), shown = 0, wanted = f->count;
+    uint32_t most = shmq_fetched_room(t, f->lives != NULL ? WAITED_SHARE : FETCHED_SHARE), shown = 0, wanted = f->count;
     uint64_t tail;
     f->count = 0;
     SHMQ_TRY(shmq_front_room(t->front, &tail, &wanted));
@@ -162,28 +105,13 @@ static shmq_status fetch_rows(shmq_mover *t, fetched *f) {
     return all ? SHMQ_OK : SHMQ_CORRUPT;
 }
 
-static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
-    fetched f = {.rows = row, .count = 1, .as = t->fetched_as};
-    return fetch_rows(t, &f);
-}
-
-/* What is fetched: the first row in [*place, end) that `wants` names; or waiting rows. */
-typedef struct fetching {
-    uint64_t *place, end;
-    shmq_wants_row *wants;
-    void *context;
-    const shmq_row_life *waiting;
-    uint32_t count, *passed;
-} fetching;
-
-static shmq_status find_and_fetch(shmq_mover *t, const fetching *f) {
-    uint64_t *place = f->place;
+shmq_status shmq_fetch_first(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context) {
     const shmq_ring_shm *ring = t->back->shm;
     shmq_row rows[AT_ONCE];
     shmq_delivery d;
     uint64_t low = shmq_load_relaxed((shmq_a64 *)(uintptr_t)&ring->low), until = shmq_now_ns() + SHMQ_SEARCH_NS;
     uint64_t below = shmq_flow_place(shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->flow));
-    below = f->end < below ? f->end : below;
+    below = end < below ? end : below;
     *place = *place > low ? *place : low;
     for (bool first = true; *place < below && (first || shmq_now_ns() < until); first = false) {
         uint32_t count = AT_ONCE;
@@ -195,9 +123,10 @@ static shmq_status find_and_fetch(shmq_mover *t, const fetching *f) {
             bool there = rows[i].bytes != NULL && shmq_row_parse(&rows[i], &d); /* the taker of a changed row is told */
             *place = rows[i].place;
             d.depth = t->back->depth;
-            shmq_row_use use = there ? f->wants(f->context, &d) : SHMQ_ROW_PASSED;
+            shmq_row_use use = there ? wants(context, &d) : SHMQ_ROW_PASSED;
             if (use != SHMQ_ROW_PASSED) {
-                return use == SHMQ_ROW_WANTED ? fetch_row(t, &rows[i]) : SHMQ_INTERRUPTED;
+                fetched f = {.rows = &rows[i], .count = 1, .as = t->fetched_as};
+                return use == SHMQ_ROW_WANTED ? fetch_rows(t, &f) : SHMQ_INTERRUPTED;
             }
             *place = rows[i].place + 1;
         }
@@ -231,7 +160,7 @@ static shmq_status pick(shmq_mover *t, const shmq_row_life *lives, shmq_row *row
 }
 
 /* Takers that have passed their places turn back, as after a release. */
-static shmq_status fetch_waiting(shmq_mover *t, const shmq_row_life *lives, uint32_t count, uint32_t *passed) {
+shmq_status shmq_fetch_waiting(shmq_mover *t, const shmq_row_life *lives, uint32_t count, uint32_t *passed) {
     shmq_row rows[SHMQ_WAITED_AT_ONCE];
     shmq_row_life there[SHMQ_WAITED_AT_ONCE];
     uint32_t of[SHMQ_WAITED_AT_ONCE]; /* which of `lives` */
@@ -267,55 +196,5 @@ static shmq_status fetch_waiting(shmq_mover *t, const shmq_row_life *lives, uint
     for (uint32_t i = 0; i < f.count; i++) {
         shmq_notify(t->q);
     }
-    return status;
-}
-
-static shmq_status fetch_once(shmq_mover *t, const fetching *f) {
-    return f->waiting != NULL ? fetch_waiting(t, f->waiting, f->count, f->passed) : find_and_fetch(t, f);
-}
-
-static shmq_status fetch(shmq_mover *t, const fetching *f) {
-    if (shmq_bytes_free(t->q) < shmq_flow_share(t->q->m)) {
-        (void)shmq_make_way(t);
-    }
-    shmq_status status = fetch_once(t, f);
-    if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
-        (shmq_make_way(t) == SHMQ_OK || shmq_upkeep.relieve(t->q->m, t->q, true) == SHMQ_OK)) {
-        status = fetch_once(t, f);
-    }
-    if (SHMQ_UNLIKELY(shmq_is_short(status) || status == SHMQ_IN_USE)) { /* memory and disk are full, or locked */
-        t->has_kept = true;
-        status = fetch_once(t, f);
-    }
-    return shmq_is_short(status) ? SHMQ_EMPTY : status;
-}
-
-shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context) {
-    const fetching f = {.place = place, .end = end, .wants = wants, .context = context};
-    return fetch(t, &f);
-}
-
-shmq_status shmq_waiting_fetch(shmq_mover *t, const shmq_row_life *lives, uint32_t count, uint32_t *passed) {
-    const fetching f = {.waiting = lives, .count = count, .passed = passed};
-    return fetch(t, &f);
-}
-
-static shmq_row_use any(void *context, const shmq_delivery *row) {
-    (void)context;
-    (void)row;
-    return SHMQ_ROW_WANTED;
-}
-
-shmq_status shmq_fetch_at(shmq_mover *t, uint64_t place) {
-    uint64_t at = place;
-    return shmq_fetch(t, &at, place + 1, any, NULL);
-}
-
-shmq_status shmq_flow_fetch(shmq_ring *back, uint64_t place) {
-    shmq_mover t;
-    SHMQ_TRY(shmq_turn_begin(&t, back));
-    bool on = shmq_flow_is_on(shmq_load_seq(&back->shm->flow));
-    shmq_status status = on ? shmq_fetch_at(&t, place) : SHMQ_NOT_FOUND;
-    shmq_turn_end(&t);
     return status;
 }

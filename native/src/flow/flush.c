@@ -96,45 +96,6 @@ static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
     return SHMQ_OK;
 }
 
-/* Like shmq_slot_free, but without a wake: the mover wakes once for all. The queue has one entry less in memory, and as
- * many as before. */
-static bool free_slot(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
-    shmq_queue *q = r->queue;
-    uint64_t bytes = shmq_slot_bytes(slot, word);
-    bool freed = shmq_cas_seq(&slot->word, word, shmq_word_freed(word)); /* T20 */
-    if (freed) {
-        shmq_changed(r, slot);
-        shmq_room_give(q, shmq_load_relaxed(&q->page->limited) & SHMQ_LIMITED_RESIDENT, 0, bytes);
-    }
-    return freed;
-}
-
-void shmq_moved_free(shmq_ring *r, uint64_t position) {
-    shmq_slot_shm *slot = shmq_slot_at(r, position);
-    for (;;) {
-        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
-        if (shmq_word_state(word) != SHMQ_MOVING ||
-            shmq_load_acquire(&slot->position) != position) { /* SYNC ring.publish */
-            return;
-        }
-        uint64_t body = shmq_read_once(&slot->body);
-        if (body != 0) {
-            shmq_block_keep(r->queue->m, shmq_body_offset(body), shmq_read_once(&slot->body_gen), shmq_body_bit(body));
-            shmq_block_drop(r->queue->m, shmq_body_offset(body), shmq_read_once(&slot->body_gen), shmq_body_bit(body));
-        }
-        if (free_slot(r, slot, word)) {
-            return;
-        }
-    }
-}
-
-void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, uint64_t bytes) {
-    shmq_store_seq(&ring->flushing_at, UINT64_MAX); /* no place: the flow word may still hold the last one */
-    shmq_store_seq(&ring->flushing_count, flushed);
-    shmq_store_seq(&ring->flushing_bytes, bytes);
-    shmq_store_seq(&ring->flushing_at, place);
-}
-
 static bool is_seen(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
     (void)r;
     (void)slot;
@@ -175,13 +136,6 @@ static shmq_status write_rows(shmq_mover *t, const batch *b) {
     if (SHMQ_UNLIKELY(sweeps) && status == SHMQ_OK) {
         shmq_store_seq(unswept, shmq_load_relaxed(unswept) & ~bit);
         shmq_disk_settle(t);
-    }
-    return status;
-}
-
-static shmq_status refused(shmq_mover *t, shmq_status status) {
-    if (status == SHMQ_FULL_DISK || status == SHMQ_NO_SPACE) {
-        shmq_disk_refused(t->q->m);
     }
     return status;
 }
@@ -265,12 +219,9 @@ shmq_status shmq_flush(shmq_mover *t) {
         shmq_flushing_say(ring, b.from, shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes));
         shmq_store_seq(&ring->flow, shmq_flow_word(b.from, true));
     }
-    uint64_t left =
-        shmq_load_relaxed(&t->front->shm->flushing_bytes); /* by a dead mover: it goes before any is written */
-    uint64_t room = shmq_disk_room(t->q->m);
-    room = room < UINT64_MAX - left ? room + left : room;
+    uint64_t room = shmq_disk_room_of(t);
     if (SHMQ_UNLIKELY(room == 0)) {
-        return refused(t, shmq_load_seq(&ring->tail) > b.from ? SHMQ_FULL_DISK : SHMQ_EMPTY);
+        return shmq_flow_refused(t, shmq_load_seq(&ring->tail) > b.from ? SHMQ_FULL_DISK : SHMQ_EMPTY);
     }
     shmq_status status = collect(t, &b, room);
     status = status == SHMQ_OK && size_of(t, b.count) > room ? SHMQ_FULL_DISK : status;
@@ -285,10 +236,11 @@ shmq_status shmq_flush(shmq_mover *t) {
     if (status != SHMQ_OK) {
         shmq_flow_recover(t->back, t->front); /* makes all entries of the flush available again */
         (void)shmq_disk_claim(t, 0);
-        return refused(t, status);
+        return shmq_flow_refused(t, status);
     }
     if (b.life_end != SHMQ_NEVER) {
-        shmq_rows_due_at(t->back, b.life_end); /* before they are rows, so the due word is never too late */
+        shmq_rows_due_by(t->back, &ring->rows_due,
+                         b.life_end); /* before they are rows, so the due word is never too late */
     }
     shmq_store_seq(&ring->tried, b.tried); /* likewise: join() looks no further for those */
     shmq_flushing_say(ring, b.end, b.last.count, b.last.bytes);

@@ -1,127 +1,9 @@
-/* The mover brings rows back: it fills slots of the front ring while they are FREE; each is an entry from its T22
- * on. */
+/* The mover brings the oldest rows back, in their order. Rows also end where they are: they are settled, or lost, and with
+ * the last one the level's flow ends. */
 #include "shmq/alert.h"
 #include "shmq/cold.h"
-#include "shmq/due.h"
 #include "shmq/flow.h"
-#include "shmq/ring_memory.h"
-#include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
-
-/* Only the mover moves the front ring's tail, and no producer claims slots there. So a used slot at the tail was filled
- * by a mover that died before it moved the tail. There is one such slot; behind a damaged tail there may be any
- * number. */
-uint64_t shmq_front_tail(shmq_ring *front) {
-    uint64_t t = shmq_load_seq(&front->shm->tail);
-    for (uint64_t steps = 0; steps <= front->mask && t < shmq_load_acquire(&front->shm->laid);
-         steps++) { /* SYNC ring.laid */
-        uint64_t word = shmq_load_seq(&shmq_slot_at(front, t)->word);
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(front, t));
-        if (ahead < 0 || (ahead == 0 && shmq_word_state(word) == SHMQ_FREE)) {
-            break;
-        }
-        shmq_cas_seq(&front->shm->tail, t, t + 1); /* SYNC ring.tail */
-        shmq_tail_passed(front, t);
-        t = shmq_load_seq(&front->shm->tail);
-    }
-    return t;
-}
-
-uint64_t shmq_front_lacks(const shmq_ring *front) {
-    uint64_t laid = shmq_slots_laid(front), slots = shmq_slot_count(front);
-    uint64_t granules =
-        shmq_granules_of((slots - laid) * front->slot_size) + (laid < slots ? 1 : 0); /* it may begin within one */
-    granules += shmq_load_relaxed((shmq_a64 *)(uintptr_t)&front->shm->cold) == 0 ? shmq_cold_granules(front->shift) : 0;
-    return granules << SHMQ_GRANULE_SHIFT;
-}
-
-/* How many slots from the tail on can be filled in one turn: at most half of the ring, so the slot before the tail
- * stays. */
-shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
-    uint64_t most = shmq_slot_count(front) / 2, wanted = *count < most ? *count : most;
-    *count = 0;
-    *tail = shmq_load_seq(&front->shm->tail);
-    if (*tail + 2 * most >= shmq_load_acquire(&front->shm->laid)) { /* SYNC ring.laid; shmq_front_tail goes so far */
-        SHMQ_TRY(shmq_ring_lay(front, *tail + 2 * most));
-    }
-    *tail = shmq_front_tail(front);
-    uint64_t word = shmq_load_seq(&shmq_slot_at(front, *tail)->word);
-    if (shmq_lap_ahead(word, shmq_turn(front, *tail)) < 0 && shmq_carry(front, *tail, false)) {
-        *tail = shmq_front_tail(front);
-    }
-    for (; *count < wanted; (*count)++) {
-        word = shmq_load_seq(&shmq_slot_at(front, *tail + *count)->word); /* SYNC ring.free */
-        if (shmq_word_state(word) != SHMQ_FREE || shmq_word_lap(word) != shmq_turn(front, *tail + *count)) {
-            break;
-        }
-    }
-    return SHMQ_OK;
-}
-
-/* Fills one slot, which stays FREE. */
-shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, uint32_t props,
-                            shmq_coming *c) {
-    shmq_slot_shm *slot = shmq_slot_at(t->front, p);
-    shmq_fence_release(); /* SYNC ring.browse */
-    SHMQ_TRY(shmq_row_read(t, row, last, props, slot, c));
-    shmq_store_release(&slot->position, p); /* SYNC ring.publish: all of the slot before its AVAILABLE */
-    return SHMQ_OK;
-}
-
-/* T22: from here on the row is an entry. */
-bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
-    shmq_ring *front = t->front;
-    shmq_slot_shm *slot = shmq_slot_at(front, p);
-    uint64_t word = shmq_load_seq(&slot->word);
-    uint32_t state = SHMQ_UNLIKELY(c->held_until_ns != 0) ? SHMQ_HELD : SHMQ_AVAILABLE;
-    uint64_t there = shmq_word(shmq_turn(front, p), 0, 0, c->flags, state);
-    bool is_free = shmq_word_state(word) == SHMQ_FREE && shmq_word_lap(word) == shmq_turn(front, p);
-    uint32_t limited = shmq_load_relaxed(&t->q->page->limited) & SHMQ_LIMITED_RESIDENT;
-    uint64_t bytes = limited != 0 ? shmq_slot_bytes(slot, there) : 0;
-    if (bytes != 0) {
-        shmq_resident_add(t->q, bytes); /* before the entry is there, as a put does: the count is never too low */
-    }
-    if (SHMQ_UNLIKELY(!is_free) || !shmq_cas_seq(&slot->word, word, there)) { /* T22 */
-        shmq_room_give(t->q, limited, 0, bytes);
-        if (c->block.offset != 0) {
-            shmq_block_drop(t->q->m, c->block.offset, c->block.generation, 0);
-        }
-        shmq_recount_ask(t->q); /* the row is lost */
-        (void)shmq_damage(t->q->m, "a slot of a front ring was in use, at position", p);
-        return false;
-    }
-    shmq_changed(front, slot);
-    if (c->block.offset != 0) {
-        shmq_block_share(t->q->m, &c->block); /* SYNC block.publish: the slot names it before it is SHARED */
-    }
-    shmq_cas_seq(&front->shm->tail, p, p + 1); /* SYNC ring.tail */
-    shmq_tail_passed(front, p);
-    if (shmq_word_carried(word)) {
-        shmq_and_seq(&front->carried[(p & front->mask) >> 6], ~shmq_carried_bit(front, p));
-    }
-    uint64_t expires = shmq_expires_of(front, slot, shmq_props(slot), shmq_read_once(&slot->enqueued_ns));
-    if (expires != 0) {
-        shmq_make_due(front, expires);
-    }
-    if (SHMQ_UNLIKELY(c->held_until_ns != 0)) {
-        shmq_make_due(front, c->held_until_ns);
-    }
-    return true;
-}
-
-shmq_ordinal shmq_last_pulled(shmq_ring *back) {
-    shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
-    return (shmq_ordinal){shmq_load_relaxed(&ring->pulled), shmq_load_relaxed(&ring->pulled_bytes),
-                          shmq_load_relaxed(&front->pulled), shmq_load_relaxed(&front->pulled_bytes)};
-}
-
-void shmq_pulled_say(shmq_ring *back, const shmq_ordinal *as) {
-    shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
-    shmq_store_seq(&front->pulled, as->erased); /* first: a reader never sees more fetched rows than rows */
-    shmq_store_seq(&front->pulled_bytes, as->erased_bytes);
-    shmq_store_seq(&ring->pulled, as->count);
-    shmq_store_seq(&ring->pulled_bytes, as->bytes);
-}
 
 shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                            uint32_t *count) {
@@ -129,44 +11,28 @@ shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_
                             count);
 }
 
-/* After the decision the words follow it. Repeatable: the next mover does it again after a death. */
-void shmq_drop_end(shmq_ring *back) {
-    shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
-    uint64_t below = shmq_load_relaxed(&ring->dropping_at);
-    if (below == 0) {
-        return;
-    }
-    shmq_pulled_say(back, &(shmq_ordinal){.count = shmq_load_relaxed(&ring->dropping_count),
-                                          .bytes = shmq_load_relaxed(&ring->dropping_bytes),
-                                          .erased = shmq_load_relaxed(&front->dropping_count),
-                                          .erased_bytes = shmq_load_relaxed(&front->dropping_bytes)});
-    shmq_store_seq(&ring->low, below);
-    shmq_store_seq(&ring->dropping_at, 0);
-}
-
-static uint64_t less(uint64_t all, uint64_t part) { return all > part ? all - part : 0; }
-
 /* Decides that rows up to `last`, which lie below this place, are gone, and sets the words that follow. Answers how
  * many rows there were. */
 static shmq_ordinal drop(shmq_ring *back, uint64_t below, const shmq_ordinal *last) {
     shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
     const shmq_ordinal before = shmq_last_pulled(back);
-    shmq_ordinal gone = {less(last->count, before.count), less(last->bytes, before.bytes),
-                         less(last->erased, before.erased), less(last->erased_bytes, before.erased_bytes)};
+    shmq_ordinal gone = {shmq_left_of(last->count, before.count), shmq_left_of(last->bytes, before.bytes),
+                         shmq_left_of(last->erased, before.erased),
+                         shmq_left_of(last->erased_bytes, before.erased_bytes)};
     shmq_store_seq(&ring->dropping_count, last->count);
     shmq_store_seq(&ring->dropping_bytes, last->bytes);
     shmq_store_seq(&front->dropping_count, last->erased);
     shmq_store_seq(&front->dropping_bytes, last->erased_bytes);
     shmq_store_seq(&ring->dropping_at, below);
     shmq_drop_end(back);
-    gone.count = less(gone.count, gone.erased);
-    gone.bytes = less(gone.bytes, gone.erased_bytes);
+    gone.count = shmq_left_of(gone.count, gone.erased);
+    gone.bytes = shmq_left_of(gone.bytes, gone.erased_bytes);
     return gone;
 }
 
-static void pass_erased(shmq_ordinal *last, const shmq_row *row) {
-    uint64_t weight = shmq_row_weight(row->length);
-    *last = (shmq_ordinal){last->count + 1, last->bytes + weight, last->erased + 1, last->erased_bytes + weight};
+static void pass(shmq_ordinal *last, uint64_t length, bool erased) {
+    uint64_t weight = shmq_row_weight(length), less = erased ? weight : 0;
+    *last = (shmq_ordinal){last->count + 1, last->bytes + weight, last->erased + erased, last->erased_bytes + less};
 }
 
 /* Fills as many slots as there is memory for, then shows them. SHMQ_NOT_FOUND: rows before the first one are lost;
@@ -179,7 +45,7 @@ static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count,
     uint32_t filled = 0, i = 0, end = 0;
     for (; i < count && status == SHMQ_OK; i++) {
         if (rows[i].bytes == NULL) {
-            pass_erased(&last, &rows[i]);
+            pass(&last, rows[i].length, true);
         } else if ((status = shmq_front_fill(t, &rows[i], tail + filled, &last, 0, &all[filled])) == SHMQ_OK) {
             last = said = all[filled++].ordinal;
             end = i + 1;
@@ -215,7 +81,7 @@ static shmq_status tell_lost(shmq_mover *t, uint64_t rows, uint64_t bytes) {
 /* All rows up to this one, which has not come in, are lost. */
 static shmq_status lose(shmq_mover *t, const shmq_ordinal *last) {
     const shmq_ordinal before = shmq_last_pulled(t->back);
-    uint64_t rows = last->count - before.count, bytes = less(last->bytes, before.bytes);
+    uint64_t rows = last->count - before.count, bytes = shmq_left_of(last->bytes, before.bytes);
     shmq_pulled_say(t->back, last);
     shmq_rows_gone(t->q, rows, bytes);
     return tell_lost(t, rows, bytes);
@@ -224,8 +90,7 @@ static shmq_status lose(shmq_mover *t, const shmq_ordinal *last) {
 /* The row was changed on disk, and is lost. */
 static shmq_status lose_damaged(shmq_mover *t, const shmq_row *row) {
     shmq_ordinal its = shmq_last_pulled(t->back);
-    its.count++;
-    its.bytes += shmq_row_weight(row->length);
+    pass(&its, row->length, false);
     shmq_store_seq(&t->back->shm->low, row->place + 1);
     return lose(t, &its);
 }
@@ -304,11 +169,7 @@ shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped) {
 void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t count) {
     shmq_ordinal last = shmq_last_pulled(t->back);
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t weight = shmq_row_weight(lives[i].length);
-        last.count++;
-        last.bytes += weight;
-        last.erased += lives[i].gone;
-        last.erased_bytes += lives[i].gone ? weight : 0;
+        pass(&last, lives[i].length, lives[i].gone);
     }
     const shmq_ordinal gone = drop(t->back, lives[count - 1].place + 1, &last);
     shmq_rows_gone(t->q, gone.count, gone.bytes);
@@ -342,53 +203,6 @@ uint64_t shmq_bytes_free(const shmq_queue *q) {
     uint64_t used = shmq_load_relaxed(&q->page->resident) & SHMQ_WEIGHT_MASK;
     uint64_t share = shmq_flow_share(q->m), left = most == 0 ? share : most > used ? most - used : 0;
     return left < share ? left : share;
-}
-
-/* When all fetched entries have left the front ring, its positions are in the order of places again. */
-static void look_at_order(shmq_ring *front) {
-    if (SHMQ_LIKELY(shmq_load_relaxed(&front->shm->low) == 0)) {
-        return;
-    }
-    for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
-        const shmq_slot_shm *slot = shmq_slot_at(front, i);
-        uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
-        if (shmq_state_is_entry(shmq_word_state(word)) && shmq_is_fetched(slot)) {
-            return;
-        }
-    }
-    shmq_store_seq(&front->shm->low, 0);
-}
-
-void shmq_front_order(const shmq_ring *front) {
-    shmq_mover t;
-    if (shmq_turn_begin(&t, shmq_level(front->queue, shmq_depth_at(front))) == SHMQ_OK) {
-        look_at_order(t.front);
-        shmq_turn_end(&t);
-    }
-}
-
-/* With groups the rows that come in order may all be of one group, which a consumer has. Then takers fetch rows of
- * other groups from behind them. So rows in order have a quarter of the front ring, and fetched ones another: the tail
- * can be carried over both. What was handed over has a quarter, too: takers that want some only may pass all of it. */
-static uint32_t in_order_at_most(const shmq_ring *front, uint32_t count) {
-    uint64_t most = shmq_slot_count(front) / 4, used = 0;
-    for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
-        const shmq_slot_shm *slot = shmq_slot_at(front, i);
-        uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
-        used += shmq_state_is_entry(shmq_word_state(word)) && !shmq_is_fetched(slot);
-    }
-    uint64_t left = less(most != 0 ? most : 1, used);
-    return count < left ? count : (uint32_t)left;
-}
-
-shmq_status shmq_front_order_room(shmq_mover *t, bool rows, uint64_t *tail, uint32_t *count) {
-    look_at_order(t->front);
-    *count = UINT32_MAX;
-    SHMQ_TRY(shmq_front_room(t->front, tail, count));
-    if (!rows || SHMQ_UNLIKELY(t->q->grouping != SHMQ_GROUPS_NONE)) {
-        *count = in_order_at_most(t->front, *count);
-    }
-    return SHMQ_OK;
 }
 
 shmq_status shmq_pull(shmq_mover *t) {

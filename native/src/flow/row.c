@@ -38,8 +38,6 @@ uint64_t shmq_life_end(const shmq_queue *q, uint64_t enqueued_ns, uint64_t expir
     return ages && enqueued_ns + max_ttl < end ? enqueued_ns + max_ttl : end;
 }
 
-void shmq_rows_due_at(shmq_ring *back, uint64_t at) { shmq_rows_due_by(back, &back->shm->rows_due, at); }
-
 void shmq_rows_due_by(shmq_ring *back, shmq_a64 *word, uint64_t at) {
     shmq_member *m = back->queue->m;
     (void)shmq_due_at(word, at);

@@ -24,65 +24,20 @@ typedef struct batch {
     shmq_row *rows; /* as many */
 } batch;
 
-static uint64_t peek_at(const shmq_a64 *word) { return shmq_load_seq((shmq_a64 *)(uintptr_t)word); }
+static shmq_status no_memory(void) { return shmq_fail_errno("no memory to write delayed messages to disk"); }
 
-static uint64_t less(uint64_t all, uint64_t part) { return all > part ? all - part : 0; }
-
-shmq_ordinal shmq_waiting_of(const shmq_ring_shm *ring) {
-    uint64_t came = peek_at(&ring->came), bytes = peek_at(&ring->came_bytes);
-    return (shmq_ordinal){.count = less(peek_at(&ring->waiting), came),
-                          .bytes = less(peek_at(&ring->waiting_bytes), bytes)};
-}
-
-shmq_ordinal shmq_waiting_rows(const shmq_queue *q) {
-    shmq_ordinal all = {.count = 0};
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
-        const shmq_ordinal rows = shmq_waiting_of(shmq_level_ring(q, depth));
-        all.count += rows.count;
-        all.bytes += rows.bytes;
-    }
-    return all;
-}
-
-uint64_t shmq_waiting_size(const shmq_queue *q) {
-    uint64_t bytes = 0;
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
-        const shmq_ring_shm *ring = shmq_level_ring(q, depth);
-        uint64_t freed = peek_at(&ring->waiting_freed), freed_bytes = peek_at(&ring->waiting_freed_bytes);
-        bytes += shmq_rows_size(q->m, less(peek_at(&ring->waiting), freed),
-                                less(peek_at(&ring->waiting_bytes), freed_bytes));
-    }
-    return bytes;
-}
-
-void shmq_waiting_due_at(shmq_ring *back, uint64_t at) { shmq_rows_due_by(back, &back->shm->waiting_due, at); }
-
-/* The entry is HELD again. A look at what is due may have passed it meanwhile. */
-static void hold_again(shmq_ring *r, shmq_slot_shm *slot) {
-    uint64_t word = shmq_load_seq(&slot->word);
-    while (shmq_word_state(word) == SHMQ_MOVING && (word & SHMQ_FLAG_WAITS) != 0) {
-        uint64_t held = shmq_word_to(word & ~SHMQ_FLAG_WAITS, SHMQ_HELD, 0, shmq_word_tag(word));
-        if (shmq_cas_seq(&slot->word, word, held)) { /* T21 */
-            shmq_make_due(r, 1);
-        }
-        word = shmq_load_seq(&slot->word);
-    }
-}
-
-/* W2 of each entry that is held for long. As long as one of so many slots has one, it pays to go on. */
-#define WORTHWHILE 8u
-
-static bool make_room(batch *b) {
+static shmq_status make_room(batch *b) {
     uint32_t room = b->room != 0 ? 2 * b->room : 64;
     leaving *of = b->count < b->room ? b->of : realloc(b->of, room * sizeof *of);
     if (of != NULL && b->count == b->room) {
         b->of = of;
         b->room = room;
     }
-    return of != NULL;
+    return of != NULL ? SHMQ_OK : no_memory();
 }
 
-static shmq_status no_memory(void) { return shmq_fail_errno("no memory to write delayed messages to disk"); }
+/* W2 of each entry that is held for long. As long as one of so many slots has one, it pays to go on. */
+#define WORTHWHILE 8u
 
 /* SHMQ_FULL_DISK: there is one, and no room. */
 static shmq_status collect(shmq_mover *t, shmq_ring *r, batch *b, uint64_t slots, uint64_t room) {
@@ -110,9 +65,7 @@ static shmq_status collect(shmq_mover *t, shmq_ring *r, batch *b, uint64_t slots
         if (b->count == SHMQ_FILE_ROWS || (b->count != 0 && size > most)) {
             break; /* the next turn goes on */
         }
-        if (!make_room(b)) {
-            return no_memory();
-        }
+        SHMQ_TRY(make_room(b));
         uint64_t moving = shmq_word_to(word, SHMQ_MOVING, 0, shmq_word_tag(word)) | SHMQ_FLAG_WAITS;
         if (shmq_cas_seq(&slot->word, word, moving)) { /* T19 */
             uint64_t expires = shmq_expires_of(r, slot, shmq_props(slot), shmq_read_once(&slot->enqueued_ns));
@@ -147,7 +100,7 @@ static shmq_status write_all(shmq_mover *t, shmq_ring *r, batch *b) {
         shmq_status status =
             shmq_row_write(t, r, slot, shmq_load_seq(&slot->word), its.position, &as, row); /* SYNC ring.publish */
         if (status == SHMQ_CORRUPT) {
-            hold_again(r, slot);
+            shmq_hold_again(r, slot);
             continue;
         }
         SHMQ_TRY(status);
@@ -177,26 +130,16 @@ static void decide(shmq_mover *t, const batch *b) {
         uint64_t ends = shmq_life_end(t->q, b->rows[i].enqueued_ns, b->rows[i].expires_ns);
         earliest = ends < earliest ? ends : earliest;
     }
-    shmq_waiting_due_at(t->back, earliest);
+    shmq_rows_due_by(t->back, &ring->waiting_due, earliest);
     shmq_store_seq(&ring->waiting_to_bytes, bytes);
     shmq_store_seq(&ring->waiting, shmq_load_relaxed(&ring->waiting) + b->count);
     shmq_store_seq(&ring->waiting_bytes, bytes);
     (void)shmq_disk_claim(t, 0);
 }
 
-static shmq_status refused(shmq_mover *t, shmq_status status) {
-    shmq_waiting_recover(t->back, t->front); /* holds all of them again */
-    (void)shmq_disk_claim(t, 0);
-    if (status == SHMQ_FULL_DISK || status == SHMQ_NO_SPACE) {
-        shmq_disk_refused(t->q->m);
-    }
-    return status;
-}
-
 static shmq_status flush(shmq_mover *t, shmq_ring *r, batch *b, uint64_t slots) {
     shmq_ring_shm *ring = t->back->shm;
-    uint64_t left = shmq_load_relaxed(&t->front->shm->flushing_bytes), room = shmq_disk_room(t->q->m);
-    room = room < UINT64_MAX - left ? room + left : room; /* what a dead mover has left goes before any is written */
+    uint64_t room = shmq_disk_room_of(t);
     t->used = 0;
     shmq_store_seq(&ring->waiting_from, shmq_load_relaxed(&ring->waiting) + 1); /* W1 */
     shmq_status status = collect(t, r, b, slots, room);
@@ -210,7 +153,9 @@ static shmq_status flush(shmq_mover *t, shmq_ring *r, batch *b, uint64_t slots) 
     }
     status = status == SHMQ_OK ? write_rows(t, b) : status;
     if (status != SHMQ_OK) {
-        return refused(t, status);
+        shmq_waiting_recover(t->back, t->front); /* holds all of them again */
+        (void)shmq_disk_claim(t, 0);
+        return shmq_flow_refused(t, status);
     }
     shmq_flow_named(t->back);
     if (shmq_waiting_of(ring).count == 0) {
@@ -241,42 +186,6 @@ shmq_status shmq_waiting_flush(shmq_mover *t, shmq_ring *r, uint64_t slots) {
     return status;
 }
 
-bool shmq_waiting_is_row(const shmq_ring_shm *back) {
-    uint64_t from = peek_at(&back->waiting_from);
-    return from != 0 && peek_at(&back->waiting) >= from;
-}
-
-static void recover_slots(shmq_ring *r, bool rows) {
-    for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
-        shmq_slot_shm *slot = shmq_slot_at(r, i);
-        uint64_t word = shmq_load_seq(&slot->word);
-        if (shmq_word_state(word) != SHMQ_MOVING || (word & SHMQ_FLAG_WAITS) == 0) {
-            continue;
-        }
-        if (rows) {
-            shmq_moved_free(r, shmq_load_acquire(&slot->position)); /* SYNC ring.publish */
-        } else {
-            hold_again(r, slot);
-        }
-    }
-}
-
-void shmq_waiting_recover(shmq_ring *back, shmq_ring *front) {
-    shmq_ring_shm *ring = back->shm;
-    if (shmq_load_relaxed(&ring->waiting_from) != 0) {
-        bool rows = shmq_waiting_is_row(ring);
-        if (rows) {
-            shmq_store_seq(&ring->waiting_bytes, shmq_load_relaxed(&ring->waiting_to_bytes));
-        }
-        recover_slots(back, rows);
-        recover_slots(front, rows);
-        shmq_store_seq(&ring->waiting_from, 0);
-    }
-    if (shmq_load_relaxed(&ring->waiting_low) >= shmq_load_relaxed(&ring->waiting)) {
-        (void)shmq_waiting_end(back);
-    }
-}
-
 void shmq_waiting_settle(shmq_mover *t, const shmq_row_life *lives, uint32_t count) {
     shmq_ring_shm *ring = t->back->shm;
     uint64_t bytes = 0;
@@ -290,16 +199,6 @@ void shmq_waiting_settle(shmq_mover *t, const shmq_row_life *lives, uint32_t cou
     }
     shmq_store_seq(&ring->waiting_freed, shmq_load_relaxed(&ring->waiting_freed) + count);
     shmq_store_seq(&ring->waiting_freed_bytes, shmq_load_relaxed(&ring->waiting_freed_bytes) + bytes);
-}
-
-shmq_ordinal shmq_waiting_end(shmq_ring *back) {
-    shmq_ring_shm *ring = back->shm;
-    const shmq_ordinal rows = shmq_waiting_of(ring);
-    shmq_store_seq(&ring->waiting_low, shmq_load_relaxed(&ring->waiting)); /* the decision */
-    shmq_store_seq(&ring->came_bytes, shmq_load_relaxed(&ring->waiting_bytes));
-    shmq_store_seq(&ring->came, shmq_load_relaxed(&ring->waiting));
-    shmq_rows_gone(back->queue, rows.count, rows.bytes);
-    return rows;
 }
 
 void shmq_waiting_clear(shmq_mover *t) {
@@ -317,29 +216,4 @@ void shmq_waiting_clear(shmq_mover *t) {
     shmq_store_seq(&ring->waiting_freed, waiting);
     shmq_store_seq(&ring->waiting_freed_bytes, shmq_load_relaxed(&ring->waiting_bytes));
     shmq_alerts_hurry(t->q->m);
-}
-
-shmq_status shmq_waiting_bring(shmq_ring *back) {
-    shmq_mover t;
-    const shmq_row_life *lives;
-    uint64_t from = 0;
-    uint32_t count = 0, passed;
-    SHMQ_TRY(shmq_turn_begin(&t, back));
-    shmq_status status = shmq_waiting_store(&t);
-    while (status == SHMQ_OK) {
-        status = shmq_heads_extend(&t, &count);
-    }
-    count = SHMQ_WAITED_AT_ONCE;
-    status = status == SHMQ_EMPTY ? shmq_heads_due(&t, &from, UINT64_MAX, &lives, &count) : status;
-    if (status == SHMQ_OK) {
-        status = shmq_waiting_fetch(&t, lives, count, &passed);
-        shmq_heads_pass(&t, from, passed);
-        status = passed != 0 ? SHMQ_OK : status;
-    } else if (status == SHMQ_NOT_FOUND) {
-        (void)shmq_waiting_end(back); /* those that are left are lost */
-        shmq_waiting_clear(&t);
-        status = SHMQ_EMPTY;
-    }
-    shmq_turn_end(&t);
-    return status;
 }

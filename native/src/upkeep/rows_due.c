@@ -43,7 +43,7 @@ static void end_fetched(const shmq_mover *t) {
 /* SHMQ_EMPTY: no slot for the row. SHMQ_NOT_FOUND: the row is damaged; its taker is told. */
 static shmq_status fetch(shmq_piece *x, uint64_t place) {
     shmq_budget_spend(x->b, SHMQ_PRICE_FETCH);
-    if (shmq_fetched_have(&x->t, DEAD_LETTERS_SHARE) && shmq_expired_are_dead_letters(x->t.q)) {
+    if (shmq_fetched_room(&x->t, DEAD_LETTERS_SHARE) == 0 && shmq_expired_are_dead_letters(x->t.q)) {
         return SHMQ_EMPTY;
     }
     shmq_status status = shmq_fetch_at(&x->t, place);

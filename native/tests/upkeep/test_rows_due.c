@@ -78,7 +78,7 @@ static void what_is_to_be_buried_comes_in_and_frees_the_disk(void) {
         shmq_delivery d;
         look();
         shmq_mover t = {.front = shmq_front_of(&q->first)};
-        CHECK(!shmq_fetched_have(&t, 4)); /* others that want some have slots, too */
+        CHECK(shmq_fetched_room(&t, 4) != 0); /* others that want some have slots, too */
         CHECK(shmq_is_upcall_due(m, SHMQ_UPCALL_DEAD_LETTERS));
         while (shmq_steal_expired(q, &d) == SHMQ_OK) {
             uint64_t number = number_of(&d);
