@@ -17,7 +17,7 @@ void act_limit_memory(act *a, unsigned queue, uint64_t most) {
 
 void act_make_room(act *a) {
     act_begin(a, CALL_OTHER, QUEUE_A, 0);
-    act_end(a, CALL_OTHER, QUEUE_A, 0, shmq_flow_make_room(a->q[QUEUE_A], NULL));
+    act_end(a, CALL_OTHER, QUEUE_A, 0, shmq_purger_make_room(a->q[QUEUE_A], NULL));
 }
 
 void act_steal_from_front(act *a) {
@@ -102,7 +102,7 @@ static void die_in_write(act *a, bool behind) {
     dies_behind = behind;
     rows_stop = stop;
     if (setjmp(end_of_turn) == 0) {
-        (void)shmq_flow_make_room(a->q[QUEUE_A], NULL);
+        (void)shmq_purger_make_room(a->q[QUEUE_A], NULL);
         die("nothing was written");
     }
     rows_stop = NULL;

@@ -119,7 +119,7 @@ static const char *look_at_alerts(shmq_queue *q) {
 
 const char *flow_look_at_end(stage *s) {
     shmq_queue *q = s->survivor.q[QUEUE_A];
-    (void)shmq_flow_make_room(q, NULL);
+    (void)shmq_purger_make_room(q, NULL);
     const char *wrong = flow_look(s);
     if (wrong != NULL) {
         return wrong;

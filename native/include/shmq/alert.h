@@ -12,7 +12,7 @@
 #include "shmq/handle.h"
 #include "shmq/wait_time.h"
 
-/* Bits of what is told of a broker's disk: nine tenths of its budget are used; a mover was refused room. */
+/* Bits of what is told of a broker's disk: nine tenths of its budget are used; a purger was refused room. */
 enum shmq_disk_alert { SHMQ_DISK_MARK = 1, SHMQ_DISK_FULL = 2 };
 /* What is to be told of a queue's flow. BOTH: it flowed, and has recovered, and neither was told. */
 enum shmq_flow_alert { SHMQ_FLOW_SILENT = 0, SHMQ_FLOW_BEGAN = 1, SHMQ_FLOW_RECOVERED = 2, SHMQ_FLOW_BOTH = 3 };
@@ -44,7 +44,7 @@ static inline bool shmq_alert_weighs(const shmq_queue *q) {
 /* The largest one beyond the threshold since that was told last; 0: there is none to tell of. */
 uint64_t shmq_alert_largest(shmq_queue *q);
 
-/* A mover was refused room on the disk. */
+/* A purger was refused room on the disk. */
 void shmq_disk_refused(shmq_member *m);
 /* Bits of enum shmq_disk_alert: what this process is to tell. *used: bytes of all queues on disk. */
 uint32_t shmq_disk_alerts(shmq_member *m, uint64_t *used);

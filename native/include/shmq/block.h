@@ -79,12 +79,12 @@ void shmq_block_share(shmq_member *m, const shmq_block *block);
 /* Drop reference bit `bit` (entries: 0 to 23) of this generation; frees the block with the last one. Repeatable by anyone. */
 void shmq_block_drop(shmq_member *m, uint64_t offset, uint32_t generation, uint32_t bit);
 
-/* One block is kept for what comes back from disk (block_kept.c). By a mover whose entry, the owner of this reference, has become
+/* One block is kept for what comes back from disk (block_kept.c). By a purger whose entry, the owner of this reference, has become
  * a row: its block is the kept one from here on, unless that one is as large. */
 void shmq_block_keep(shmq_member *m, uint64_t offset, uint32_t generation, uint32_t bit);
 /* As shmq_block_take, of the kept block. False: there is none, it is too small, or in use. */
 bool shmq_block_take_kept(shmq_member *m, uint64_t bytes, shmq_block *block);
-/* Whoever wants to let it go raises a doubt (false: none is kept), then looks whether rows are left, then ends it: false: a mover
+/* Whoever wants to let it go raises a doubt (false: none is kept), then looks whether rows are left, then ends it: false: a purger
  * has made a row meanwhile. */
 bool shmq_kept_doubt(shmq_member *m);
 bool shmq_kept_end(shmq_member *m);

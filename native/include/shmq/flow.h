@@ -2,7 +2,7 @@
  *
  * A *row* is an entry on disk; its key is its place, the position in the back ring that it has for life. A back ring's `flow`
  * word holds P and whether rows may be there: entries at or above P are in the back ring, rows are the keys in [low, P), and what
- * lies below `low` is in the front ring, or the mover passed it in the back ring since a consumer has had it.
+ * lies below `low` is in the front ring, or the purger passed it in the back ring since a consumer has had it.
  *
  * Only the mover, which holds the mover's lock, writes these words, and makes T19 to T22. A process tries the lock, and never waits. */
 #ifndef SHMQ_FLOW_H
@@ -33,7 +33,7 @@ static inline uint64_t shmq_flow_word(uint64_t place, bool on) { return place <<
 /* A row as the backing keeps it: the bytes are its own format (row.c), with a checksum. */
 typedef struct shmq_row {
     uint64_t place;
-    const unsigned char *bytes; /* NULL: the mover fetched it before those below it, and erased it */
+    const unsigned char *bytes; /* NULL: the inhaler fetched it before those below it, and erased it */
     uint64_t length;
     uint64_t enqueued_ns, expires_ns; /* 0: never. Said by who writes it; what was read has them in its bytes */
     bool tried; /* it has failed, or died with a consumer. As these */
@@ -91,12 +91,12 @@ shmq_status shmq_flow_encrypted(shmq_member *m, struct shmq_cipher *cipher);
 /* One turn each, at most SHMQ_TURN_ENTRIES. SHMQ_OK: something has changed, look again. SHMQ_EMPTY: nothing could be done: nothing
  * to flush; no room in the front ring. SHMQ_IN_USE: another process has the mover's lock, and notifies when it has ended. Else the
  * backing has failed. */
-/* By a producer that has found the ring full, or memory: entries go to disk. */
-/* Of the level whose ring is full; NULL: of any, the least important first. */
-shmq_status shmq_flow_make_room(shmq_queue *q, shmq_ring *full);
-/* By a taker that has found nothing below `low` of this level: rows come back, or its flow ends. SHMQ_FULL_MEMORY: there is no memory
+/* The purger. By a producer that has found the ring full, or memory: entries go to disk, of the level whose ring is full; NULL: of any,
+ * the least important first. */
+shmq_status shmq_purger_make_room(shmq_queue *q, shmq_ring *full);
+/* The inhaler. By a taker that has found nothing below `low` of this level: rows come back, or its flow ends. SHMQ_FULL_MEMORY: there is no memory
  * for them, and the taker looks again in time. */
-shmq_status shmq_flow_bring(shmq_ring *back);
+shmq_status shmq_inhaler_bring(shmq_ring *back);
 /* The row of this place comes in by itself, as an entry of the front ring that lies at or above `low`. SHMQ_NOT_FOUND: there is none. SHMQ_EMPTY:
  * no slot for it. Others as above. */
 shmq_status shmq_flow_fetch(shmq_ring *back, uint64_t place);
@@ -170,12 +170,12 @@ shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal
 /* disk_room.c: */
 /* The backing is told that rows below `low` are settled, and the budget what room they took. */
 void shmq_disk_settle(shmq_mover *t);
-/* These bytes are about to be written: they count from here on, also if the mover dies. SHMQ_FULL_DISK: with what other movers write
+/* These bytes are about to be written: they count from here on, also if the purger dies. SHMQ_FULL_DISK: with what other purgers write
  * at the same time the budget would be exceeded. 0: they were written, and count as rows, or were not. */
 shmq_status shmq_disk_claim(shmq_mover *t, uint64_t bytes);
 /* Bytes that may still go to disk: of the broker's budget, or of its file system. */
 uint64_t shmq_disk_room(shmq_member *m);
-/* For the turn's level: what a dead mover has left goes before any is written. */
+/* For the turn's level: what a dead purger has left goes before any is written. */
 uint64_t shmq_disk_room_of(const shmq_mover *t);
 /* Bytes that rows of all queues take there. */
 uint64_t shmq_disk_used(shmq_member *m);
@@ -252,8 +252,8 @@ shmq_status shmq_row_peek(shmq_mover *t, uint64_t *place, shmq_delivery *d);
 /* purger.c: */
 /* About how many entries of a level a flush would find. */
 uint64_t shmq_could_go(const shmq_ring *back);
-/* The mover makes room in memory for what comes back: what is less important goes to disk, then what is newer. */
-shmq_status shmq_make_way(shmq_mover *t);
+/* Makes room in memory for what comes back: what is less important goes to disk, then what is newer. */
+shmq_status shmq_purger_make_way(shmq_mover *t);
 /* shmq_relieve. Answers SHMQ_OK, try again, also to a call that does not wait, or no longer, where others are at it: as long as any of
  * them gets on. */
 shmq_status shmq_relief_for(shmq_queue *q, bool waits, shmq_relief *r);

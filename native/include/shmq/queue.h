@@ -117,7 +117,7 @@ typedef struct shmq_ring_shm {
     shmq_a64 flushing_at, flushing_count; /* which P comes with which `flushed` ... */
     shmq_a64 flushed_bytes, pulled_bytes; /* headers and bodies of these */
     shmq_a64
-        flushing_bytes; /* ... and with which `flushed_bytes` [of a file that is being written, or that a dead mover left; 0: none] */
+        flushing_bytes; /* ... and with which `flushed_bytes` [of a file that is being written, or that a dead purger left; 0: none] */
     shmq_a64 dropping_at; /* rows below this place are settled; 0: they were, and the words say so */
     shmq_a64 dropping_count, dropping_bytes; /* `pulled` and `pulled_bytes` behind them */
     shmq_a64 rows_due; /* the life of no row ends before it; 0: that of none ends. As `due`, without its bit 0 */

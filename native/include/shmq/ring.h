@@ -40,7 +40,7 @@ typedef struct shmq_made {
 /* A put that finds no room. All 0 at first; a call that was interrupted goes on with it. */
 typedef struct shmq_room_wait {
     shmq_status lacking; /* SHMQ_FULL_*: what a wait that was interrupted waits for; SHMQ_OK: it did not begin */
-    bool beyond; /* max_memory: the mover can move nothing more to disk, so it is put whatever it weighs */
+    bool beyond; /* max_memory: the purger can move nothing more to disk, so it is put whatever it weighs */
     bool far; /* nothing more can go to disk, so the producer looks for a FREE slot in the whole ring */
     bool
         brief; /* its producer keeps others waiting: told that there is no room, it comes again for what a disk is asked for */

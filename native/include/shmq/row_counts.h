@@ -6,7 +6,7 @@
 #include "shmq/handle.h"
 
 /* How many rows of a level there were up to one and with it, since the queue was made, and the bytes of their headers and bodies. Each
- * row says its own, so the mover sees what has got lost before it. */
+ * row says its own, so the inhaler sees what has got lost before it. */
 typedef struct shmq_ordinal {
     uint64_t count, bytes;
     uint64_t erased, erased_bytes; /* of these, the rows that were fetched by themselves and `low` has passed */

@@ -26,11 +26,11 @@
  *   1572    run_high              who takes a run, under that lock       the same
  *   1576    granules_used to used_bytes  holder of that lock            who takes memory, under it; statistics
  *   1664    memory_full, waiters  who frees a block; who waits for one   section "blocked producers"
- *   1668    flushes               movers, add                            who finds no memory; a try more
- *   1680    kept_block            movers, by CAS; who finds no rows left     who takes or frees a block, who makes slabs free
+ *   1668    flushes               purgers, add                           who finds no memory; a try more
+ *   1680    kept_block            purgers, by CAS; who finds no rows left     who takes or frees a block, who makes slabs free
  *   1792    watch to volunteers   sleepers (CAS); the time of a look      who holds something, who goes to sleep; see watch.h
  *   1920    damage, rescues       any member, add                        doctor, statistics
- *   1944    disk_told, disk_refused  who tells, by CAS; a mover without room   who looks; told late, or twice (alert.h)
+ *   1944    disk_told, disk_refused  who tells, by CAS; a purger without room  who looks; told late, or twice (alert.h)
  *   2048    death_records_next    reapers, add                           -
  *   4096    death_records         reapers                                who dead-letters; lossy, for people
  */
@@ -170,7 +170,7 @@ typedef struct shmq_segment_shm {
     shmq_a64 rescues; /* sleeps that ended by their time limit and found something: 0 unless a process was stopped */
     shmq_a64 deaths; /* processes reaped */
     shmq_a64 disk_told[2]; /* when it was told last that little room is left on disk, and that there was none */
-    shmq_a64 disk_refused; /* when a mover found none; 0: that was told, or never was */
+    shmq_a64 disk_refused; /* when a purger found none; 0: that was told, or never was */
     uint8_t damage_pad[80];
 
     shmq_a64 death_records_next;

@@ -39,7 +39,7 @@ typedef struct shmq_upkeep_calls {
 
 extern const shmq_upkeep_calls shmq_upkeep;
 
-/* The mover moves messages to disk, this queue's (unless it is NULL), else those of the queues that have most in memory, when the
+/* A purger moves messages to disk, this queue's (unless it is NULL), else those of the queues that have most in memory, when the
  * broker's memory is used up. SHMQ_OK: some went, try again; SHMQ_EMPTY: none can; SHMQ_IN_USE: other movers are at it.
  * SHMQ_FULL_DISK, and what the disk answers. `in_turn`: the caller has the mover's lock of this queue, and has moved of it what can go. */
 shmq_status shmq_relieve(shmq_member *m, struct shmq_queue *q, bool in_turn);

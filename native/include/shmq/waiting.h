@@ -55,7 +55,7 @@ void shmq_heads_free(shmq_ring *back);
 /* The files are gone, where there are no rows. */
 void shmq_waiting_clear(shmq_mover *t);
 /* Some come in, whatever their times are. SHMQ_EMPTY: there are none. */
-shmq_status shmq_waiting_bring(shmq_ring *back);
+shmq_status shmq_inhaler_bring_waiting(shmq_ring *back);
 /* The one of this place does. SHMQ_NOT_FOUND: there is none. */
 shmq_status shmq_waiting_fetch_at(shmq_ring *back, uint64_t place);
 /* The first at or above *place, for a browser; as shmq_flow_peek. `t`: the caller's turn, or NULL. */

@@ -1,11 +1,11 @@
 /* One block is kept for what comes back from disk: the largest that any entry had which went there. Producers take all
  * else; without it a broker whose memory and disk are full would give out nothing any more.
  *
- * It is an ordinary block in all but this: while the header names it, no hint leads to it, so only a mover takes it. It
+ * It is an ordinary block in all but this: while the header names it, no hint leads to it, so only an inhaler takes it. It
  * becomes the kept one while it is still in use, before its last reference is dropped: so it never is free for others.
  *
  *   header.kept_block    offset of the block; 0: none. KEPT_IN_DOUBT: a process looks whether rows are left, and lets it
- *                        go if none are. A mover that has just made a row takes the doubt away.  SYNC block.kept */
+ *                        go if none are. A purger that has just made a row takes the doubt away.  SYNC block.kept */
 #include "blocks/slab.h"
 
 #define KEPT_IN_DOUBT UINT64_C(1)

@@ -120,7 +120,7 @@ uint64_t shmq_blocks_reclaim(shmq_member *m) {
         if (!looks_unused(slab, size_class)) {
             continue;
         }
-        /* Asked behind the retirement: a mover names the block before it lets it become FREE. SYNC block.kept */
+        /* Asked behind the retirement: a purger names the block before it lets it become FREE. SYNC block.kept */
         if (!retire_blocks(slab, size_class) || shmq_keeps_part_of(m, granule, granules)) {
             put_back(m, slab, size_class, granule);
             continue;

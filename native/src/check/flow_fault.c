@@ -57,7 +57,7 @@ static const char *check_rows(shmq_ring *r, shmq_ring_shm *front, const flow_wor
                : NULL;
 }
 
-/* A mover that hands entries over raises `low` before P. It is amid its turn then, or P has risen by now. */
+/* A purger that hands entries over raises `low` before P. It is amid its turn then, or P has risen by now. */
 static bool hands_over(shmq_ring *r, shmq_ring_shm *front, const flow_words *w) {
     bool amid = shmq_load_seq(&r->queue->page->unfinished) != 0;
     flow_words again = read_words(r->shm, front);

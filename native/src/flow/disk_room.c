@@ -38,7 +38,7 @@ uint64_t shmq_disk_room_of(const shmq_mover *t) {
 shmq_status shmq_disk_claim(shmq_mover *t, uint64_t bytes) {
     const shmq_member *m = t->q->m;
     shmq_store_seq(&t->front->shm->flushing_bytes, bytes);
-    /* Each mover says what it writes, then adds up what all say: of two the later one sees both. */
+    /* Each purger says what it writes, then adds up what all say: of two the later one sees both. */
     bool exceeds = bytes != 0 && m->disk != SHMQ_DISK_SHARE && shmq_disk_used(t->q->m) > m->disk;
     return exceeds ? SHMQ_FULL_DISK : SHMQ_OK;
 }

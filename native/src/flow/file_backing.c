@@ -5,8 +5,8 @@
  * A level below the first has a directory of its own: DIR/<queue's index>.<incarnation>.<depth>/. So have the waiting
  * rows of each level (waiting.h), by the depth of its front ring.
  *
- * The mover writes a file (row_file.h) under another name and renames it, which is the commit. Files do not overlap:
- * before a flush the mover deletes what lies at or above its first place. No file outlives the segment, so none is
+ * The purger writes a file (row_file.h) under another name and renames it, which is the commit. Files do not overlap:
+ * before a flush it deletes what lies at or above its first place. No file outlives the segment, so none is
  * synchronised. */
 #include "flow/file_backing.h"
 #include "flow/file_level.h"

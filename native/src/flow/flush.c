@@ -1,4 +1,4 @@
-/* The mover takes the oldest entries out of the back ring. It writes them to disk: it commits their rows, then one word
+/* The purger takes the oldest entries out of the back ring. It writes them to disk: it commits their rows, then one word
  * decides, then it frees their slots. Or it hands them over to the front ring, where there are no rows. */
 #include "shmq/alert.h"
 #include "shmq/cold.h"
@@ -76,7 +76,7 @@ static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
             if (status == SHMQ_CORRUPT) {
                 leave(t, slot, b->end);
             } else if (status != SHMQ_OK) {
-                return status; /* the mover gives the entry back with the others */
+                return status; /* the purger gives the entry back with the others */
             }
             if (SHMQ_UNLIKELY(size_of(t, b->count + 1) > room) && b->count != 0) {
                 leave(t, slot, b->end);
@@ -122,7 +122,7 @@ static shmq_status first_to_look_at(shmq_ring *back, uint64_t *from) {
     return SHMQ_OK;
 }
 
-/* Garbage on disk comes only from a purge or from a turn that did not end. The mover deletes it only then (`unswept`):
+/* Garbage on disk comes only from a purge or from a turn that did not end. The purger deletes it only then (`unswept`):
  * a search at each flush would cost more, the more files there are. */
 static shmq_status write_rows(shmq_mover *t, const batch *b) {
     shmq_a32 *unswept = &t->q->page->unswept;
@@ -192,7 +192,7 @@ shmq_status shmq_hand_over(shmq_mover *t) {
         return SHMQ_EMPTY;
     }
     uint64_t end = filled < b.count ? b.rows[filled].place : b.end;
-    /* Overwrites what a dead mover's flush has left, which may name the same place. */
+    /* Overwrites what a dead purger's flush has left, which may name the same place. */
     shmq_flushing_say(ring, end, last.count, last.bytes);
     for (uint32_t i = 0; i < filled; i++) {
         (void)shmq_front_show(t, tail + i, &all[i]); /* T22: the decision for this entry */

@@ -63,7 +63,7 @@ uint32_t shmq_fetched_room(shmq_mover *t, uint32_t part) {
     return most >= t->fetched ? (uint32_t)(most - t->fetched + 1) : 0;
 }
 
-/* Only the mover moves the front ring's tail, and no producer claims slots there. So a used slot at the tail was filled
+/* Only movers move the front ring's tail, and no producer claims slots there. So a used slot at the tail was filled
  * by a mover that died before it moved the tail. There is one such slot; behind a damaged tail there may be any
  * number. */
 uint64_t shmq_front_tail(shmq_ring *front) {

@@ -1,5 +1,5 @@
-/* The mover brings rows back: the oldest ones, in their order; or those that a taker wants, or whose time has come. Where memory is
- * short, entries go to disk first. */
+/* The inhaler, the mover that brings rows back: the oldest ones, in their order; or those that a taker wants, or whose time has come. Where memory is
+ * short, it is a purger first. */
 #include "shmq/flow.h"
 #include "shmq/upkeep.h"
 #include "shmq/waiting.h"
@@ -22,7 +22,7 @@ static shmq_status inhale_once(shmq_mover *t, const fetching *f) {
 
 static shmq_status inhale(shmq_mover *t, const fetching *f) {
     if (shmq_bytes_free(t->q) < shmq_flow_share(t->q->m)) {
-        (void)shmq_make_way(t);
+        (void)shmq_purger_make_way(t);
     }
     return inhale_once(t, f);
 }
@@ -30,7 +30,7 @@ static shmq_status inhale(shmq_mover *t, const fetching *f) {
 /* Again, where memory was short. */
 static shmq_status inhale_more(shmq_mover *t, const fetching *f, shmq_status status) {
     if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
-        (shmq_make_way(t) == SHMQ_OK || shmq_upkeep.relieve(t->q->m, t->q, true) == SHMQ_OK)) {
+        (shmq_purger_make_way(t) == SHMQ_OK || shmq_upkeep.relieve(t->q->m, t->q, true) == SHMQ_OK)) {
         status = inhale_once(t, f);
     }
     if (SHMQ_UNLIKELY(shmq_is_short(status) || status == SHMQ_IN_USE)) { /* memory and disk are full, or locked */
@@ -40,7 +40,7 @@ static shmq_status inhale_more(shmq_mover *t, const fetching *f, shmq_status sta
     return status;
 }
 
-shmq_status shmq_flow_bring(shmq_ring *back) {
+shmq_status shmq_inhaler_bring(shmq_ring *back) {
     shmq_mover t;
     SHMQ_TRY(shmq_turn_begin(&t, back));
     shmq_status status = shmq_flow_is_on(shmq_load_seq(&back->shm->flow)) ? inhale(&t, NULL) : SHMQ_OK;
@@ -87,7 +87,7 @@ shmq_status shmq_flow_fetch(shmq_ring *back, uint64_t place) {
     return status;
 }
 
-shmq_status shmq_waiting_bring(shmq_ring *back) {
+shmq_status shmq_inhaler_bring_waiting(shmq_ring *back) {
     shmq_mover t;
     const shmq_row_life *lives;
     uint64_t from = 0;

@@ -1,4 +1,4 @@
-/* The mover brings the oldest rows back, in their order. Rows also end where they are: they are settled, or lost, and with
+/* The inhaler brings the oldest rows back, in their order. Rows also end where they are: they are settled, or lost, and with
  * the last one the level's flow ends. */
 #include "shmq/alert.h"
 #include "shmq/cold.h"
@@ -68,7 +68,7 @@ static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count,
     return status;
 }
 
-/* Rows below `low` are lost. The mover counts them out of the queue and tells the taker; the rows behind come in as
+/* Rows below `low` are lost. The inhaler counts them out of the queue and tells the taker; the rows behind come in as
  * before. */
 static shmq_status tell_lost(shmq_mover *t, uint64_t rows, uint64_t bytes) {
     uint64_t low = shmq_load_relaxed(&t->back->shm->low);

@@ -1,4 +1,4 @@
-/* The mover makes room in memory: entries go to disk, or from the back ring right into the front ring. */
+/* The purger, the mover that makes room in memory: entries go to disk, or from the back ring right into the front ring. */
 #include <sched.h>
 
 #include "shmq/alert.h"
@@ -15,7 +15,7 @@ static shmq_status enter(shmq_mover *t) {
     uint64_t from = head < tail ? head : tail;
     SHMQ_TRY(shmq_front_ready(t));
     from = from > place ? from : place;
-    /* Overwrites what a dead mover's flush has left, which may name the same place. */
+    /* Overwrites what a dead purger's flush has left, which may name the same place. */
     shmq_flushing_say(ring, from, shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes));
     shmq_store_seq(&ring->low, from);
     shmq_store_seq(&ring->flow, shmq_flow_word(from, true));
@@ -67,7 +67,7 @@ static shmq_status make_room_anywhere(shmq_mover *t) {
     return status;
 }
 
-shmq_status shmq_flow_make_room(shmq_queue *q, shmq_ring *full) {
+shmq_status shmq_purger_make_room(shmq_queue *q, shmq_ring *full) {
     shmq_mover t;
     if (!shmq_may_flow(q)) {
         return SHMQ_EMPTY;
@@ -81,9 +81,9 @@ shmq_status shmq_flow_make_room(shmq_queue *q, shmq_ring *full) {
     return status;
 }
 
-/* The mover makes memory free for rows: it flushes less important levels, then newer entries of this one. If neither
+/* The purger makes memory free for rows: it flushes less important levels, then newer entries of this one. If neither
  * helps, it brings in as many rows as memory allows. */
-shmq_status shmq_make_way(shmq_mover *t) {
+shmq_status shmq_purger_make_way(shmq_mover *t) {
     shmq_ring *back = t->back;
     shmq_status status = SHMQ_EMPTY;
     for (uint32_t depth = t->q->levels - 1; depth > back->depth && status == SHMQ_EMPTY; depth--) {

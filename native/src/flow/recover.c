@@ -7,7 +7,7 @@
 #include "shmq/sleepers.h"
 #include "shmq/waiting.h"
 
-/* Like shmq_slot_free, but without a wake: the mover wakes once for all. The queue has one entry less in memory, and as
+/* Like shmq_slot_free, but without a wake: the purger wakes once for all. The queue has one entry less in memory, and as
  * many as before. */
 void shmq_moved_free(shmq_ring *r, uint64_t position) {
     shmq_queue *q = r->queue;
@@ -73,7 +73,7 @@ void shmq_waiting_recover(shmq_ring *back, shmq_ring *front) {
     }
 }
 
-/* If a mover that died has filled the slot before the front ring's tail, its row has come in, but words are behind: the
+/* If an inhaler that died has filled the slot before the front ring's tail, its row has come in, but words are behind: the
  * tail after a death behind T22, `pulled` after a death behind `low`. The next mover sets them. */
 static void recover_front(shmq_ring *back, shmq_ring *front) {
     shmq_ring_shm *ring = back->shm;
@@ -98,7 +98,7 @@ static void recover_front(shmq_ring *back, shmq_ring *front) {
     }
 }
 
-/* A mover that died while it handed entries over has put them into the front ring, at or above P: they have left the back
+/* A purger that died while it handed entries over has put them into the front ring, at or above P: they have left the back
  * ring, and their slots must not be made available. Answers the flow word. */
 static uint64_t derive_place(shmq_ring *back) {
     shmq_ring_shm *ring = back->shm;
@@ -172,7 +172,7 @@ static shmq_status erase_waiting(shmq_mover *t, uint64_t tail) {
     return SHMQ_OK;
 }
 
-/* If its mover died, the row that was fetched last may still be unmarked on disk: it is marked now. */
+/* If its inhaler died, the row that was fetched last may still be unmarked on disk: it is marked now. */
 shmq_status shmq_erase_last(shmq_mover *t) {
     uint64_t tail = shmq_front_tail(t->front), erased = shmq_load_relaxed(&t->front->shm->flushed);
     const shmq_slot_shm *slot = tail != 0 ? shmq_slot_at(t->front, tail - 1) : NULL;

@@ -148,7 +148,7 @@ bool shmq_row_parse(const shmq_row *row, shmq_delivery *d) {
     return true;
 }
 
-/* A stopped process may have the structure lock: the mover waits for it only where it has no other way. */
+/* A stopped process may have the structure lock: the inhaler waits for it only where it has no other way. */
 static shmq_status take_block(shmq_mover *t, uint64_t bytes, shmq_block *block) {
     shmq_status status = shmq_block_try(t->q->m, bytes, block);
     if (status == SHMQ_OK || !t->has_kept) {

@@ -1,5 +1,5 @@
 /* One file of rows: a head, an index (place, length and times of each row), a mark for each row, then the rows. The
- * mover writes it once and reads it as a whole; later it changes only marks: a fetched row is marked as gone. In a
+ * purger writes it once and reads it as a whole; later it changes only marks: a fetched row is marked as gone. In a
  * broker with a key each row is encrypted, with a tag behind it; index and marks are not. */
 #ifndef SHMQ_ROW_FILE_H
 #define SHMQ_ROW_FILE_H

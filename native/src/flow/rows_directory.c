@@ -1,4 +1,4 @@
-/* The directory of a queue's rows: the mover makes it, clears it of earlier queues' rows, and deletes it. */
+/* The directory of a queue's rows: the purger makes it, clears it of earlier queues' rows, and deletes it. */
 #include "flow/rows_directory.h"
 
 #include <dirent.h>

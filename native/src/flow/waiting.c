@@ -1,4 +1,4 @@
-/* Waiting rows: the mover takes delayed entries out of both rings, as a flush takes others. See waiting.h. */
+/* Waiting rows: the purger takes delayed entries out of both rings, as a flush takes others. See waiting.h. */
 #include "shmq/waiting.h"
 
 #include <stdlib.h>
@@ -115,7 +115,7 @@ static shmq_status write_all(shmq_mover *t, shmq_ring *r, batch *b) {
     return SHMQ_OK;
 }
 
-/* W3. A file that a dead mover has left has the name of this one. */
+/* W3. A file that a dead purger has left has the name of this one. */
 static shmq_status write_rows(shmq_mover *t, const batch *b) {
     uint64_t from = shmq_load_relaxed(&t->back->shm->waiting);
     SHMQ_TRY(shmq_disk_claim(t, t->used + b->count * shmq_row_beside(t->q->m)));

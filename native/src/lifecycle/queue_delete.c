@@ -178,8 +178,8 @@ static bool is_left(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word
 static bool bring_any(shmq_queue *q) {
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_ring *back = shmq_level(q, depth);
-        if ((shmq_flow_is_on(shmq_flow_at(back)) && shmq_flow_bring(back) == SHMQ_OK) ||
-            (shmq_waiting_of(back->shm).count != 0 && shmq_waiting_bring(back) == SHMQ_OK)) {
+        if ((shmq_flow_is_on(shmq_flow_at(back)) && shmq_inhaler_bring(back) == SHMQ_OK) ||
+            (shmq_waiting_of(back->shm).count != 0 && shmq_inhaler_bring_waiting(back) == SHMQ_OK)) {
             return true;
         }
     }

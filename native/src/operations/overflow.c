@@ -72,7 +72,7 @@ static bool oldest_of_flowed(shmq_ring *back, shmq_met *oldest, bool *in_use) {
         if (in_back && (!on || oldest->place < low)) {
             return true;
         }
-        shmq_status brought = on && shmq_may_flow(back->queue) ? shmq_flow_bring(back) : SHMQ_EMPTY;
+        shmq_status brought = on && shmq_may_flow(back->queue) ? shmq_inhaler_bring(back) : SHMQ_EMPTY;
         if (brought == SHMQ_IN_USE && in_use != NULL) {
             *in_use = true;
             return false;

@@ -124,7 +124,7 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
         o->wait.beyond = resident;
         return resident || !look_far(o) ? SHMQ_INTERRUPTED : status;
     }
-    shmq_status moved = shmq_flow_make_room(q, resident ? NULL : shmq_level_for(q, o->priority));
+    shmq_status moved = shmq_purger_make_room(q, resident ? NULL : shmq_level_for(q, o->priority));
     o->wait.beyond =
         resident && (moved == SHMQ_EMPTY || (moved == SHMQ_IN_USE && (!waits || overflow != SHMQ_OVERFLOW_WAIT)));
     if (moved == SHMQ_OK || o->wait.beyond ||

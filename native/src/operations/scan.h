@@ -40,7 +40,7 @@ shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint6
 shmq_status shmq_offer_found(shmq_ring *back, const shmq_found *b, const shmq_found *f, shmq_delivery *d);
 /* The search of a taker that wants some entries only, and has found none below `low`. SHMQ_OK: offered. SHMQ_EMPTY:
  * d->seen.why says why.
- * SHMQ_INTERRUPTED: scan again. SHMQ_IN_USE as shmq_flow_bring. */
+ * SHMQ_INTERRUPTED: scan again. SHMQ_IN_USE as shmq_inhaler_bring. */
 shmq_status shmq_search_flowed(shmq_ring *back, shmq_delivery *d, uint64_t chances, uint64_t *front_epoch);
 /* Scans a level that has flowed: first what lies below `low` in both of its rings, then what is on disk. SHMQ_EMPTY:
  * d->seen.why says whether entries are left that this taker could not get now. *front_epoch: the

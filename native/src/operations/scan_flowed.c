@@ -143,7 +143,7 @@ shmq_status shmq_offer_found(shmq_ring *back, const shmq_found *b, const shmq_fo
 /* Neither ring has anything below `low`: the taker brings rows, or searches them for one that it wants. */
 static shmq_status reach_rows(shmq_ring *back, shmq_delivery *d, uint64_t chances, uint64_t *front_epoch) {
     bool able = back->queue->m->backing_of != NULL, some = able && d->as.by != NULL && d->as.by->wants != NULL;
-    shmq_status status = able && !some ? shmq_flow_bring(back) : SHMQ_EMPTY;
+    shmq_status status = able && !some ? shmq_inhaler_bring(back) : SHMQ_EMPTY;
     if (able && (status == SHMQ_EMPTY || status == SHMQ_FULL_MEMORY) && back->queue->book != NULL) {
         some = true; /* other consumers' groups fill the front ring */
     }

@@ -25,7 +25,7 @@ static shmq_status no_slot(shmq_ring *back, uint64_t place) {
 /* Brings the row of this place. SHMQ_OK: look again. The lowest row comes with those that follow it, since they are
  * most likely wanted next. */
 static shmq_status fetch(shmq_ring *back, uint64_t place, uint64_t low) {
-    shmq_status status = place == low ? shmq_flow_bring(back) : SHMQ_EMPTY;
+    shmq_status status = place == low ? shmq_inhaler_bring(back) : SHMQ_EMPTY;
     if (status == SHMQ_OK || status == SHMQ_CORRUPT) {
         return status;
     }

@@ -51,7 +51,7 @@ shmq_status shmq_relieve(shmq_member *m, shmq_queue *q, bool in_turn) {
         return SHMQ_EMPTY;
     }
     uint32_t tried[QUEUES_TRIED + 1] = {q != NULL ? q->index : UINT32_MAX};
-    shmq_status status = q != NULL && !in_turn ? shmq_flow_make_room(q, NULL) : SHMQ_EMPTY;
+    shmq_status status = q != NULL && !in_turn ? shmq_purger_make_room(q, NULL) : SHMQ_EMPTY;
     bool in_use = status == SHMQ_IN_USE;
     for (uint32_t count = 1; (status == SHMQ_EMPTY || status == SHMQ_IN_USE) && count <= QUEUES_TRIED; count++) {
         shmq_queue *other;
@@ -59,7 +59,7 @@ shmq_status shmq_relieve(shmq_member *m, shmq_queue *q, bool in_turn) {
             break;
         }
         if (shmq_queue_counters_try(m, tried[count]) && shmq_queue_bind(m, tried[count], 0, &other) == SHMQ_OK) {
-            status = shmq_flow_make_room(other, NULL);
+            status = shmq_purger_make_room(other, NULL);
             in_use = in_use || status == SHMQ_IN_USE;
             shmq_queue_unbind(other);
         }
@@ -104,7 +104,7 @@ static bool any_rows(shmq_member *m) {
 
 void shmq_release_unused(shmq_member *m) {
     shmq_queues_release(m);
-    if (shmq_kept_doubt(m) && !any_rows(m)) { /* SYNC block.kept: a mover shows its row, then takes the doubt away */
+    if (shmq_kept_doubt(m) && !any_rows(m)) { /* SYNC block.kept: a purger shows its row, then takes the doubt away */
         (void)shmq_kept_end(m);
     }
 }

@@ -2,7 +2,7 @@
  * under the mover's lock. Rows that are over are dropped on disk, if they are the lowest and become no dead letters.
  * Others are fetched, and treated like any entry of the front ring.
  *
- * A level's word is never later than the end of the first life among its rows. The mover makes it earlier before it
+ * A level's word is never later than the end of the first life among its rows. The purger makes it earlier before it
  * writes rows, and so does a process that sets max_ttl. Only the end of a pass makes it later, under the lock under
  * which rows are written. */
 #include "shmq/facts.h"

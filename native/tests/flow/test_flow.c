@@ -150,7 +150,7 @@ static void recovery_looks_at_no_slot_without_memory(void) {
     begin();
     put_numbers(q, 0, 10);
     CHECK(shmq_slots_laid(&q->first) < shmq_slot_count(&q->first));
-    CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_OK);
+    CHECK_EQUAL(shmq_purger_make_room(q, NULL), SHMQ_OK);
     uint64_t memory = memory_of_segment();
     shmq_store_seq(&q->page->unfinished, 1);
     get_numbers(theirs, 0, 10);
@@ -374,7 +374,7 @@ static void records_that_lie_nowhere_keep_rows_on_disk(void) {
     for (uint64_t i = 0; i < 2; i++) {
         uint64_t rows = shmq_flow_rows(q);
         shmq_store_seq(&front->cold, wrong[i]);
-        CHECK_EQUAL(shmq_flow_bring(&q->first), SHMQ_CORRUPT);
+        CHECK_EQUAL(shmq_inhaler_bring(&q->first), SHMQ_CORRUPT);
         shmq_store_seq(&front->cold, cold);
         CHECK_EQUAL(shmq_flow_rows(q), rows);
         get_numbers(q, 3000 * i, 3000); /* so that some have come back */
@@ -392,11 +392,11 @@ static void a_flow_far_from_the_tail_keeps_no_mover(void) {
     shmq_ring_shm *ring = q->first.shm;
     uint64_t tail = shmq_load_seq(&ring->tail), flow = shmq_load_seq(&ring->flow);
     shmq_store_seq(&ring->tail, UINT64_C(1) << 44);
-    (void)shmq_flow_make_room(theirs, NULL);
+    (void)shmq_purger_make_room(theirs, NULL);
     CHECK(shmq_flow_place(shmq_load_seq(&ring->flow)) >= (UINT64_C(1) << 44) - shmq_slot_count(&q->first));
     shmq_store_seq(&ring->tail, tail);
     shmq_store_seq(&ring->flow, shmq_flow_word(UINT64_C(1) << 44, true));
-    CHECK_EQUAL(shmq_flow_make_room(theirs, NULL), SHMQ_CORRUPT);
+    CHECK_EQUAL(shmq_purger_make_room(theirs, NULL), SHMQ_CORRUPT);
     shmq_store_seq(&ring->flow, flow);
     end();
 }

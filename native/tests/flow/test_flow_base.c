@@ -87,7 +87,7 @@ static void a_broker_s_directory_that_was_removed_is_not_found_again(void) {
     begin_at_home();
     put_numbers(q, 0, 100);
     CHECK(rmdir(scratch_broker) == 0 && mkdir(scratch_broker, 0700) == 0);
-    CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_OS);
+    CHECK_EQUAL(shmq_purger_make_room(q, NULL), SHMQ_OS);
     CHECK_EQUAL(shmq_rows_base(m), m->dir_fd);
     CHECK_EQUAL(shmq_flow_rows(q), 0);
     char disk[64];

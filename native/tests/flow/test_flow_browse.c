@@ -76,7 +76,7 @@ static shmq_status waiting_backing_of(shmq_queue *queue, uint32_t depth, const s
 }
 
 static void *move(void *unused) {
-    CHECK_EQUAL(shmq_flow_make_room(theirs, &theirs->first), SHMQ_OK);
+    CHECK_EQUAL(shmq_purger_make_room(theirs, &theirs->first), SHMQ_OK);
     return unused;
 }
 
@@ -99,7 +99,7 @@ static uint64_t flow_place(void) { return shmq_flow_place(shmq_load_seq(&q->firs
 
 /* Answers the place of the next newcomer. */
 static uint64_t move_all(void) {
-    while (shmq_flow_make_room(q, &q->first) == SHMQ_OK) {
+    while (shmq_purger_make_room(q, &q->first) == SHMQ_OK) {
     }
     CHECK_EQUAL(flow_place(), shmq_load_seq(&q->first.shm->tail));
     return flow_place();

@@ -349,7 +349,7 @@ static void what_goes_to_disk_during_the_look_is_found_there(void) {
     faulty_begin(other);
     faulty.behind_write = look_meanwhile;
     while (faulty.behind_write != NULL) {
-        CHECK_EQUAL(shmq_flow_make_room(theirs, &theirs->first), SHMQ_OK);
+        CHECK_EQUAL(shmq_purger_make_room(theirs, &theirs->first), SHMQ_OK);
     }
     faulty_end(other);
     CHECK(shmq_flow_place(flow()) > looked_for);

@@ -235,7 +235,7 @@ static void what_is_less_important_comes_to_who_wants_nothing_above(void) {
         CHECK_EQUAL(put_as(levels, i, (uint8_t)(i % 3 * 4)), SHMQ_OK);
     }
     for (uint32_t depth = 0; depth < 3; depth++) {
-        CHECK_EQUAL(shmq_flow_make_room(levels, shmq_level(levels, depth)), SHMQ_OK);
+        CHECK_EQUAL(shmq_purger_make_room(levels, shmq_level(levels, depth)), SHMQ_OK);
     }
     uint64_t rest = 50;
     shmq_subscription by;

@@ -175,10 +175,10 @@ static void settles_what_is_held(void) {
 }
 
 static void moves(void) {
-    (void)shmq_flow_make_room(q, next(2) != 0 ? back : NULL);
-    (void)shmq_flow_bring(back);
+    (void)shmq_purger_make_room(q, next(2) != 0 ? back : NULL);
+    (void)shmq_inhaler_bring(back);
     shmq_store_seq(&q->page->unfinished, 1); /* its mover is dead */
-    (void)shmq_flow_bring(back);
+    (void)shmq_inhaler_bring(back);
 }
 
 static void empties(void) {
@@ -221,7 +221,7 @@ static void runs_other_things(void) {
 /* Each turn of a flush would seem to get on. */
 static void a_put_beside_a_tail_beyond_all_positions_ends(void) {
     shmq_store_seq(&back->shm->tail, shmq_load_seq(&back->shm->tail) | UINT64_C(1) << 63);
-    CHECK_EQUAL(shmq_flow_make_room(q, back), SHMQ_CORRUPT);
+    CHECK_EQUAL(shmq_purger_make_room(q, back), SHMQ_CORRUPT);
     puts_some();
 }
 

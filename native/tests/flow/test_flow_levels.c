@@ -190,7 +190,7 @@ static void what_was_given_back_is_marked_on_disk(void) {
         CHECK_EQUAL(shmq_release(q, &held[i], true), SHMQ_OK);
     }
     for (uint32_t depth = 0; depth < LEVELS; depth++) {
-        (void)shmq_flow_make_room(q, NULL);
+        (void)shmq_purger_make_room(q, NULL);
     }
     CHECK(shmq_flow_rows(q) > 100);
     uint64_t again = 0;
@@ -218,7 +218,7 @@ static void a_mover_dies_at(uint32_t depth, enum faulty_death when) {
         faulty_begin(own);
         faulty.at_write = when;
         for (int turns = 0; turns < 2; turns++) { /* the first one hands over what the front ring has room for */
-            (void)shmq_flow_make_room(queue, shmq_level(queue, depth));
+            (void)shmq_purger_make_room(queue, shmq_level(queue, depth));
         }
         _exit(1);
     }
@@ -237,7 +237,7 @@ static void a_mover_that_dies_in_one_level_loses_and_doubles_nothing(void) {
             uint32_t reaped;
             CHECK_EQUAL(shmq_reap_dead(m, &reaped), SHMQ_OK);
             /* Whoever moves next, in another level, puts this one right. */
-            CHECK_EQUAL(shmq_flow_make_room(q, shmq_level(q, (depth + 1) % LEVELS)), SHMQ_OK);
+            CHECK_EQUAL(shmq_purger_make_room(q, shmq_level(q, (depth + 1) % LEVELS)), SHMQ_OK);
             CHECK_EQUAL(shmq_load_seq(&q->page->unfinished), 0);
             CHECK_EQUAL(census_of(q).ready, MANY);
             scratch_examine_queue(q->index, true);

@@ -123,7 +123,7 @@ static void without_a_directory_all_stays_in_memory(void) {
     CHECK(shmq_may_flow(q));
     m->backing_of = NULL;
     CHECK(!shmq_may_flow(q));
-    CHECK_EQUAL(shmq_flow_make_room(q, &q->first), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_purger_make_room(q, &q->first), SHMQ_EMPTY);
     shmq_flow_mend(q);
     CHECK_EQUAL(shmq_disk_bytes(q), 0);
     end();

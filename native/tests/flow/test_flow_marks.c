@@ -18,9 +18,9 @@ static void a_row_that_cannot_be_marked_is_marked_before_anything_else(void) {
     faulty_begin(m);
     faulty.erasures = 3;
     CHECK_EQUAL(shmq_flow_fetch(&q->first, place), SHMQ_OK);
-    CHECK_EQUAL(shmq_flow_bring(&q->first), SHMQ_OS);
-    CHECK_EQUAL(shmq_flow_bring(&q->first), SHMQ_OS);
-    CHECK_EQUAL(shmq_flow_bring(&q->first), SHMQ_OK);
+    CHECK_EQUAL(shmq_inhaler_bring(&q->first), SHMQ_OS);
+    CHECK_EQUAL(shmq_inhaler_bring(&q->first), SHMQ_OS);
+    CHECK_EQUAL(shmq_inhaler_bring(&q->first), SHMQ_OK);
     faulty_end(m);
     get_numbers(theirs, 0, MANY);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
@@ -35,8 +35,8 @@ static void a_flush_marks_first_what_could_not_be_marked(void) {
     faulty_begin(m);
     faulty.erasures = 2;
     CHECK_EQUAL(shmq_flow_fetch(&q->first, place), SHMQ_OK);
-    CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_OS);
-    CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_OK);
+    CHECK_EQUAL(shmq_purger_make_room(q, NULL), SHMQ_OS);
+    CHECK_EQUAL(shmq_purger_make_room(q, NULL), SHMQ_OK);
     faulty_end(m);
     get_numbers(theirs, 0, MANY);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
@@ -84,7 +84,7 @@ static void recovery_believes_no_older_slot(void) {
     CHECK_EQUAL(shmq_front_room(front, &tail, &room), SHMQ_OK); /* carries the first one */
     uint64_t rows = shmq_flow_rows(q);
     shmq_store_seq(&q->page->unfinished, 1); /* as one that died before it did anything */
-    CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_OK);
+    CHECK_EQUAL(shmq_purger_make_room(q, NULL), SHMQ_OK);
     CHECK(shmq_flow_rows(q) >= rows);
     CHECK_EQUAL(shmq_load_seq(&front->shm->flushed), slots);
     CHECK_EQUAL(shmq_release(q, &first, false), SHMQ_OK);

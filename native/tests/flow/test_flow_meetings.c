@@ -50,7 +50,7 @@ static void begin_turn(actor *by) { lock_as_mover(by, F_WRLCK); }
 static void end_the_flow(actor *by) {
     lock_as_mover(by, F_UNLCK);
     for (int turns = 0; turns < 4 && shmq_flows(by->q); turns++) {
-        CHECK_EQUAL(shmq_flow_bring(&by->q->first), SHMQ_OK);
+        CHECK_EQUAL(shmq_inhaler_bring(&by->q->first), SHMQ_OK);
     }
     CHECK(!shmq_flows(by->q));
 }

@@ -202,7 +202,7 @@ static void the_oldest_row_is_that_of_any_level(void) {
         }
         CHECK_EQUAL(shmq_flow_oldest(levels), 0); /* all of it is in memory */
         for (uint32_t depth = 0; depth < 3; depth++) {
-            CHECK_EQUAL(shmq_flow_make_room(levels, NULL), SHMQ_OK);
+            CHECK_EQUAL(shmq_purger_make_room(levels, NULL), SHMQ_OK);
         }
         CHECK(rows_of(levels, 0) > 0 && rows_of(levels, 1) > 0 && rows_of(levels, 2) > 0);
         uint64_t place = 0;

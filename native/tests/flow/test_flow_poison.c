@@ -280,7 +280,7 @@ static void what_a_dead_mover_has_left_on_its_way_is_found(void) {
         shmq_queue *its = scratch_flowing(dying, "jobs", MEMORY);
         faulty_begin(dying);
         faulty.at_write = FAULTY_DIES_BEFORE;
-        (void)shmq_flow_make_room(its, NULL);
+        (void)shmq_purger_make_room(its, NULL);
         _exit(1);
     }
     int status;

@@ -186,7 +186,7 @@ static void who_found_the_lock_taken_is_told_by_whoever_has_it_next(void) {
     faulty_begin(m);
     faulty.openings = 1;
     uint64_t chances = shmq_load_seq(&q->page->chances);
-    CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_OS);
+    CHECK_EQUAL(shmq_purger_make_room(q, NULL), SHMQ_OS);
     CHECK(shmq_load_seq(&q->page->chances) != chances);
     faulty_end(m);
     wait_for(seekers_done, SEEKERS);

@@ -275,7 +275,7 @@ static void what_is_wanted_before_its_time_comes_in_held_and_may_go_again(void) 
     at = 0;
     CHECK_EQUAL(shmq_waiting_peek(&q->first, NULL, &at, &d), SHMQ_OK);
     CHECK_EQUAL(number_of(&d), 1);
-    CHECK_EQUAL(shmq_waiting_bring(&q->first), SHMQ_OK);
+    CHECK_EQUAL(shmq_inhaler_bring_waiting(&q->first), SHMQ_OK);
     CHECK_EQUAL(waiting(), rows - 1 - SHMQ_WAITED_AT_ONCE);
     CHECK_EQUAL(census_of(q).delayed, MANY);
     shmq_mover t;

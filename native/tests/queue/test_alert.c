@@ -78,7 +78,7 @@ static void a_message_that_is_refused_is_not_told_of(void) {
     end();
 }
 
-static void flush(void) { CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_OK); }
+static void flush(void) { CHECK_EQUAL(shmq_purger_make_room(q, NULL), SHMQ_OK); }
 
 static void empty(void) {
     uint64_t number;
@@ -130,10 +130,10 @@ static void the_disk_is_told_of_once_in_a_gap(void) {
     CHECK_EQUAL(used, m->disk);
     CHECK_EQUAL(shmq_disk_alerts(m, &used), 0);
     put_numbers(q, 1000, 1000);
-    CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_FULL_DISK);
+    CHECK_EQUAL(shmq_purger_make_room(q, NULL), SHMQ_FULL_DISK);
     CHECK_EQUAL(shmq_disk_alerts(other, &used), SHMQ_DISK_FULL);
     CHECK_EQUAL(shmq_disk_alerts(other, &used), 0);
-    CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_FULL_DISK);
+    CHECK_EQUAL(shmq_purger_make_room(q, NULL), SHMQ_FULL_DISK);
     CHECK_EQUAL(shmq_disk_alerts(other, &used), 0); /* so soon */
     shmq_store_seq(&m->header->disk_told[1], 1);
     CHECK_EQUAL(shmq_disk_alerts(other, &used), SHMQ_DISK_FULL);

@@ -308,7 +308,7 @@ static void each_level_has_its_own_word(void) {
         CHECK_EQUAL(shmq_put(levels, &o, 0), SHMQ_OK);
     }
     for (uint32_t depth = 0; depth < 3; depth++) {
-        CHECK_EQUAL(shmq_flow_make_room(levels, shmq_level(levels, depth)), SHMQ_OK);
+        CHECK_EQUAL(shmq_purger_make_room(levels, shmq_level(levels, depth)), SHMQ_OK);
         CHECK_EQUAL(shmq_load_seq(&shmq_level_ring(levels, depth)->rows_due) == 0, depth == 1);
     }
     stands_at += MS;

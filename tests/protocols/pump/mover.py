@@ -1,4 +1,4 @@
-"""The mover's turn: what whoever has the lock does. Each word of a level but its slots is the lock holder's alone."""
+"""A mover, purger or inhaler, has the lock for one turn. Each word of a level but its slots is its alone."""
 
 from __future__ import annotations
 

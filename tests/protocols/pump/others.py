@@ -147,7 +147,7 @@ class Reaper(GroupTurner):
                 return
 
 
-class Purger(Mover, Holder):
+class PurgeCaller(Mover, Holder):
     """Settles what nobody holds: in the rings word by word, the rows by one store."""
 
     def run(self, times: int) -> Steps[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from tests.protocols.pump.others import Housekeeper, Producer, Purger, Reaper
+from tests.protocols.pump.others import Housekeeper, Producer, PurgeCaller, Reaper
 from tests.protocols.pump.process import Queue
 from tests.protocols.pump.rest import LONG, Rest
 from tests.protocols.pump.seeker import Seeker, SleepingSeeker
@@ -93,7 +93,7 @@ class Schedule:
         for number in range(OTHERS, OTHERS + choice(plan.keepers)):
             self.running[number] = Housekeeper(self.queue, number).run(choice(plan.keeping))
         if self.chance.random() < plan.purging:
-            self.running[OTHERS + 5] = Purger(self.queue, OTHERS + 5).run(2)
+            self.running[OTHERS + 5] = PurgeCaller(self.queue, OTHERS + 5).run(2)
 
     def is_choosy(self) -> bool:
         return self.plan.seeking > 0 and self.chance.random() < self.plan.seeking
