@@ -1,5 +1,7 @@
 """Calls in the core go downward: who calls whom in native/src is compared with the order of its folders, its rooms.
 
+Where tools/layers.toml gives the files of a room an order, calls between these go downward, too.
+
 Read from the text, without a compiler: a name that a source defines for others, and another source mentions. Inline
 functions and macros of headers lie in no room: who uses one uses what stands in it.
 """
@@ -14,6 +16,7 @@ from tests.repo.tree import ROOT, files, name_of
 
 TABLE = tomllib.loads((ROOT / "tools" / "layers.toml").read_text())["native"]
 ROOMS: list[str] = TABLE["rooms"]
+FILES: dict[str, list[str]] = TABLE["files"]
 HOOK: str = TABLE["hook"]
 CORE = "native/src"
 
@@ -38,6 +41,12 @@ def without_noise(text: str) -> str:
 
 def room_of(file: str) -> str:
     return file.removeprefix(f"{CORE}/").partition("/")[0]
+
+
+def height_of(file: str) -> tuple[int, int]:
+    """The higher one may use the lower one, and so may equals: files of a room that have no order."""
+    room, _, name = file.removeprefix(f"{CORE}/").partition("/")
+    return ROOMS.index(room), FILES[room].index(name.removesuffix(".c")) if room in FILES else 0
 
 
 def defined_in(text: str) -> set[str]:
@@ -67,18 +76,23 @@ def mentioned_in(text: str, inlines: Mapping[str, set[str]]) -> set[str]:
 
 
 def upward(sources: Texts, headers: Texts) -> Iterator[tuple[str, str]]:
-    """Yields (file, name) where a source mentions a name that a source of a higher room defines."""
+    """Yields (file, name) where a source mentions a name that a higher source defines."""
     home = {name: file for file, text in sources.items() for name in defined_in(text)}
     inlines = in_headers(headers)
     for file, text in sources.items():
         for name in sorted(mentioned_in(text, inlines)):
-            if name in home and name != HOOK and ROOMS.index(room_of(home[name])) > ROOMS.index(room_of(file)):
+            if name in home and name != HOOK and height_of(home[name]) > height_of(file):
                 yield file, name
 
 
 def test_every_file_of_the_core_lies_in_a_room() -> None:
     rooms = {room_of(name_of(path)) for path in files(CORE)}
     assert rooms == set(ROOMS), "rooms of tools/layers.toml, from the bottom upward"
+
+
+def test_every_file_of_a_room_with_an_order_has_its_place_in_it() -> None:
+    for room, names in FILES.items():
+        assert sorted(names) == sorted(path.stem for path in files(f"{CORE}/{room}", ".c")), room
 
 
 def test_the_c_tests_stand_in_the_rooms_that_they_are_about() -> None:
@@ -127,6 +141,14 @@ def test_a_call_upward_is_found_in_every_spelling(low: str, header: str, found: 
     headers = {"a.h": header}
     assert [name for _, name in upward({LOW: low, HIGH: HIGHER}, headers)] == expected
     assert list(upward({LOW: HIGHER, HIGH: low}, headers)) == []
+
+
+@pytest.mark.parametrize("room", FILES)
+def test_a_call_upward_is_found_within_a_room_that_has_an_order(room: str) -> None:
+    low, high = (f"{CORE}/{room}/{FILES[room][n]}.c" for n in (0, -1))
+    call = "int shmq_low(void) {\n    return shmq_high(1, 2);\n}\n"
+    assert list(upward({low: call, high: HIGHER}, {})) == [(low, "shmq_high")]
+    assert list(upward({low: HIGHER, high: call}, {})) == []
 
 
 def test_an_object_is_found_as_a_function_is() -> None:
