@@ -12,6 +12,9 @@ typedef struct shmq_met {
     uint64_t place; /* in the level */
 } shmq_met;
 
+/* Where all slots side by side have one, so far ahead a slot is fetched from memory while others are looked at. */
+#define SHMQ_SLOTS_AHEAD 8u
+
 /* The next entry older than a lap in the slots from *index on, below `end`, in no order of positions; *index goes behind it.
  * Only what the tail has carried is old, and it set the bit before. */
 static inline bool shmq_walk_old(const shmq_ring *r, uint64_t *index, uint64_t end, shmq_met *met) {
@@ -21,7 +24,11 @@ static inline bool shmq_walk_old(const shmq_ring *r, uint64_t *index, uint64_t e
             *index = (*index | 63) + 1;
             continue;
         }
-        *index += (uint64_t)__builtin_ctzll(bits);
+        uint32_t next = (uint32_t)__builtin_ctzll(bits);
+        *index += next;
+        if ((bits >> next >> SHMQ_SLOTS_AHEAD & 1) != 0) {
+            __builtin_prefetch(shmq_slot_at(r, *index + SHMQ_SLOTS_AHEAD));
+        }
         shmq_slot_shm *slot = shmq_slot_at(r, (*index)++);
         /* SYNC ring.publish; seq: the last look of join() before it sleeps */
         uint64_t word = shmq_load_seq(&slot->word);

@@ -122,22 +122,32 @@ static void gather_one(gathering *g, uint64_t p) {
     }
 }
 
-/* Looks at all carried slots. */
+/* Looks at carried slots, from that of `from` on and round: so those of the lap that begins there come in order, before all
+ * others. When they fill the list nothing lower is left. */
 static void gather(shmq_ring *r, shmq_old_list *list, uint64_t from, uint64_t limit) {
     bool goes_on = from == list->end && list->end > list->begin && list->first == list->count; /* none is left below */
     gathering g = {.list = list, .sorted = true};
+    const uint64_t slots = shmq_slot_count(r), begin = from & r->mask;
+    const struct {
+        uint64_t from, end;
+    } parts[] = {{begin, slots}, {0, begin}};
+    uint32_t of_lap = 0;
     list->first = list->count = 0;
-    uint64_t index = 0;
-    for (shmq_met e; shmq_walk_old(r, &index, shmq_slot_count(r), &e);) {
-        if (counts(list, e.word) && e.position >= from && e.position < limit && shmq_slot_at(r, e.position) == e.slot) {
-            gather_one(&g, e.position);
+    for (uint32_t part = 0; part < 2; part++) {
+        uint64_t index = parts[part].from;
+        for (shmq_met e; of_lap < list->room && shmq_walk_old(r, &index, parts[part].end, &e);) {
+            if (counts(list, e.word) && e.position >= from && e.position < limit &&
+                shmq_slot_at(r, e.position) == e.slot) {
+                gather_one(&g, e.position);
+                of_lap += e.position - from < slots;
+            }
         }
     }
     if (!g.sorted) {
         qsort(list->positions, list->count, sizeof *list->positions, compare);
     }
     list->begin = goes_on ? list->begin : from;
-    list->end = g.more ? list->positions[list->count - 1] + 1 : limit;
+    list->end = g.more || of_lap == list->room ? list->positions[list->count - 1] + 1 : limit;
 }
 
 /* The first index of the list whose position is not below p. */
