@@ -376,6 +376,9 @@ def main(words: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="one object at the end instead of lines")
     parser.add_argument("--keep", type=Path, help="where the histories of a failure go (a new directory below /tmp)")
     parser.add_argument(
+        "--latest", type=positive_time, default=5.0, metavar="SECONDS", help="the longest delay of a message (5)"
+    )
+    parser.add_argument(
         "--fault", choices=("lose", "double", "reorder", "stay"), help="a mistake on purpose, to be found"
     )
     arguments = parser.parse_args(words)
@@ -385,6 +388,8 @@ def main(words: list[str]) -> int:
     say(f"seed {seed}, {arguments.processes} processes")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does, with what was done until then
     home = Path(tempfile.mkdtemp(prefix="shmq-soak-"))
+    os.environ["SHMQ_SOAK_LATEST"] = str(arguments.latest)
+    soak_process.LATEST = arguments.latest
     run(result, home, arguments.minutes * 60, say, arguments.fault)
     if result.broken:
         kept = arguments.keep or home

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from history import AGAIN, OUTCOMES, SETTLES, Kind, Record, read
-from soak_process import DEAD, FAST, FLOWING, RANKED, WITH_LEVELS, WORK, is_delayed, priority_of
+from soak_process import DEAD, FAST, FLOWING, LATER, RANKED, WITH_LEVELS, WORK, is_delayed, priority_of
 
 Name = tuple[int, int, int]  # process, queue, number
 BORROWED = (WORK, RANKED, *FLOWING)  # received and settled; what is got from FAST is settled by the getting
@@ -94,7 +94,7 @@ class Audit:
         if record.queue == DEAD or record.flags & AGAIN:
             return
         has_levels = record.queue in WITH_LEVELS
-        if has_levels and is_delayed(record.number):
+        if record.queue == LATER or (has_levels and is_delayed(record.number)):
             return
         key = (record.queue, record.amount, priority_of(record.number) if has_levels else 0)
         if record.number <= newest.get(key, -1):

@@ -34,6 +34,10 @@ class Disk:
         """How many rows have come to be by the words of this ring, and are not gone."""
         return self._word(ring + RING["flushed"]) - self._word(ring + RING["pulled"])
 
+    def _waits(self, ring: int) -> int:
+        """How many delayed messages are on disk."""
+        return self._word(ring + RING["waiting"]) - self._word(ring + RING["came"])
+
     def movers(self) -> list[int]:
         """Their pids; 0 for a queue of which nobody moves anything."""
         return [self._word(turn, 4) for turn in self.turns]
@@ -45,14 +49,15 @@ class Disk:
     def there(self) -> dict[str, int]:
         """How many messages are on disk, by the queue's name; inexact while some are moved."""
         return {
-            name: max(0, sum(self._moved(back) - self._moved(front) for back, front in levels))
+            name: max(0, sum(self._moved(back) - self._moved(front) + self._waits(back) for back, front in levels))
             for name, levels in self.levels.items()
         }
 
     def ever(self) -> dict[str, int]:
         """How many messages have gone there since the queue was made."""
         return {
-            name: sum(self._word(back + RING["flushed"]) for back, _ in levels) for name, levels in self.levels.items()
+            name: sum(self._word(back + RING["flushed"]) + self._word(back + RING["waiting"]) for back, _ in levels)
+            for name, levels in self.levels.items()
         }
 
     def files(self) -> list[Path]:

@@ -28,15 +28,24 @@ LARGEST = 1 << 20
 WAIT = 0.05  # seconds, of every call that may wait
 # Name and maxsize. What is taken from "fast" is settled by the taking; the dead of "work" come to "work.dead"; "ranked"
 # has a level for each priority, and delays. "deep" and "deep.ranked" are as "work" and "ranked", and flow to disk; what
-# every second process puts into "deep.ranked" is a group.
-QUEUES = (("work", 150), ("fast", 400), ("work.dead", 0), ("ranked", 200), ("deep", 1500), ("deep.ranked", 1500))
-WORK, FAST, DEAD, RANKED, DEEP, DEEP_RANKED = range(6)
-WITH_LEVELS, FLOWING = (RANKED, DEEP_RANKED), (DEEP, DEEP_RANKED)
+# every second process puts into "deep.ranked" is a group. All messages of "later" are delayed, and wait on disk.
+QUEUES = (
+    ("work", 150),
+    ("fast", 400),
+    ("work.dead", 0),
+    ("ranked", 200),
+    ("deep", 1500),
+    ("deep.ranked", 1500),
+    ("later", 0),
+)
+WORK, FAST, DEAD, RANKED, DEEP, DEEP_RANKED, LATER = range(7)
+WITH_LEVELS, FLOWING = (RANKED, DEEP_RANKED), (DEEP, DEEP_RANKED, LATER)
 LEVELS = 10
 IN_MEMORY = "64KiB"  # of a queue that flows
 TIDE = 3.0  # seconds, in whose first half such a queue fills, and in whose second half it empties
 MOST_PUT = 60
 LONGEST_DELAY = 0.25  # seconds
+LATEST = float(os.environ.get("SHMQ_SOAK_LATEST", "5"))  # seconds; of "later"
 MOST_HELD = 6
 ENDINGS = (close_amid_calls, fork_amid_calls, lose_descriptors)
 POOL = random.Random(1).randbytes(2 * LARGEST)
@@ -194,23 +203,26 @@ class SoakProcess:
 
     def put_ranked(self, index: int = RANKED) -> None:
         number = self.put_so_far[index]
-        delay = self.numbers.random() * LONGEST_DELAY if is_delayed(number) else 0.0
-
-        group = str(self.history.number) if index == DEEP_RANKED and self.history.number % 2 else None
+        longest = LATEST if index == LATER else LONGEST_DELAY if is_delayed(number) else 0.0
+        delay = self.numbers.random() * longest
+        options: dict[str, Any] = {"priority": priority_of(number)} if index in WITH_LEVELS else {}
+        if index == DEEP_RANKED and self.history.number % 2:
+            options["group"] = str(self.history.number)
 
         def put(bodies: list[bytes]) -> None:
-            self.queue(index).put(bodies[0], timeout=WAIT, priority=priority_of(number), delay=delay, group=group)
+            self.queue(index).put(bodies[0], timeout=WAIT, delay=delay, **options)
 
         self._put(index, 1, put)
 
     def fill(self) -> None:
         """Puts into a queue that flows, many when the tide rises."""
         count = self.numbers.randrange(1, MOST_PUT) if is_rising() else 1
-        if self.numbers.random() < 0.5:
+        kind = self.numbers.random()
+        if kind < 0.5:
             self._put(DEEP, count, lambda bodies: self.queue(DEEP).put_many(bodies, timeout=WAIT))
         else:
             for _ in range(count):
-                self.put_ranked(DEEP_RANKED)
+                self.put_ranked(LATER if kind > 0.9 else DEEP_RANKED)
 
     def loan(self) -> None:
         index = self._target()
