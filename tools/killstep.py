@@ -1,20 +1,21 @@
 """Kills a real process at each machine step of an operation, lets survivors work, and judges what is left.
 
     tools/killstep [--pause | --two | --closure [--deaths N]] [--begin new|lap-end|wrap] [--only SCENARIO]...
-                   [--kills N | --every K | --all] [--jobs N]
+                   [--kills N | --every K | --all] [--first] [--jobs N]
     tools/killstep --only SCENARIO --step K [--pause]     one again
     tools/killstep --only SCENARIO --path DEATHS          one again, of several deaths
     tools/killstep --list
 
 Each step of the recorded run is a place to die. --kills N (20,000 by default) spreads N deaths over the scenarios:
-first the steps that are not one turn of a loop among many. --pause stops the process there instead, and others have to
-get on within the patience. --two kills a second process, at each step that changes anything, on each distinct image
-that a first death left. --closure goes on so, breadth first, until no death leaves an image that is not like one
-before (an hour for a scenario); of the deaths that leave what is like something tried, one in twenty is tried all the
-same. --deaths ends it after so many in turn. --begin says how much has gone through the queues before: nothing (new,
-the default), up to the end of a lap, or until positions and laps are about to begin with 0 again. Exit code 1:
-something is broken; the command that shows it again is printed. Ctrl-C ends it behind the steps that are being tried,
-tells what was done until then, and exits with 130; a second one ends it at once.
+first the steps that are not one turn of a loop among many. --pause stops the process there instead, and others have
+to get on within the patience. --first ends the search with the first step that breaks something. --two kills a second
+process, at each step that changes anything, on each distinct image that a first death left. --closure goes on so,
+breadth first, until no death leaves an image that is not like one before (an hour for a scenario); of the deaths that
+leave what is like something tried, one in twenty is tried all the same. --deaths ends it after so many in turn.
+--begin says how much has gone through the queues before: nothing (new, the default), up to the end of a lap, or until
+positions and laps are about to begin with 0 again. Exit code 1: something is broken; the command that shows it again
+is printed. Ctrl-C ends it behind the steps that are being tried, tells what was done until then, and exits with 130;
+a second one ends it at once.
 
 Examples:
     tools/killstep --only put-few --all
@@ -150,6 +151,7 @@ class Work:
 
     def __init__(self) -> None:
         self.interrupts = 0
+        self.found = False  # what was looked for: the one interrupt that nobody sent
         self.drivers: set[subprocess.Popen[bytes]] = set()
         self.lock = threading.RLock()
 
@@ -169,6 +171,12 @@ class Work:
             for driver in self.drivers:
                 driver.send_signal(signal.SIGINT)
 
+    def end_found(self) -> None:
+        with self.lock:
+            if not self.interrupts:
+                self.found = True
+                self.interrupt()
+
     def heed_interrupts(self) -> None:
         """Not where they are ignored: in the background of a script."""
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
@@ -180,7 +188,7 @@ def show_line(text: str) -> None:
     print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def run(program: Path, order: Order, cpu: int, work: Work, progress: bool) -> Outcome:
+def run(program: Path, order: Order, cpu: int, work: Work, progress: bool, first: bool) -> Outcome:
     """One driver from start to end; every frame is judged as it comes."""
     outcome = Outcome(order.scenario)
     begin = time.monotonic()
@@ -196,10 +204,12 @@ def run(program: Path, order: Order, cpu: int, work: Work, progress: bool) -> Ou
                 if progress and frame.event["event"] == "progress":
                     show_line(f"{order.scenario}: {frame.event['done']} of {frame.event['nodes']} images gone into")
                 ended = ended or frame.event["event"] == "end"
-                continue
-            wrong = judge_calls(frame) if isinstance(frame, History) else bench.judge(frame)
-            where = frame.where if isinstance(frame, History) else frame.meta.get("where", {})
-            outcome.broken += [broken(program, text, where) for text in wrong[:TOLD]]
+            else:
+                wrong = judge_calls(frame) if isinstance(frame, History) else bench.judge(frame)
+                where = frame.where if isinstance(frame, History) else frame.meta.get("where", {})
+                outcome.broken += [broken(program, text, where) for text in wrong[:TOLD]]
+            if first and any({"step", "path"} & one["where"].keys() for one in outcome.broken):
+                work.end_found()
     finally:
         said = stop(driver)
         work.end(driver)
@@ -216,10 +226,11 @@ def run(program: Path, order: Order, cpu: int, work: Work, progress: bool) -> Ou
 class Pool:
     """Drivers side by side, each on a processor of its own."""
 
-    def __init__(self, program: Path, jobs: int, progress: bool) -> None:
+    def __init__(self, program: Path, jobs: int, progress: bool, first: bool) -> None:
         self.program = program
         self.jobs = jobs
         self.progress = progress
+        self.first = first
         self.work = Work()
         self.cpus: queue.SimpleQueue[int] = queue.SimpleQueue()
         usable = sorted(os.sched_getaffinity(0))
@@ -230,7 +241,9 @@ class Pool:
         """None: it was not begun."""
         cpu = self.cpus.get()
         try:
-            return None if self.work.interrupts else run(self.program, order, cpu, self.work, self.progress)
+            if self.work.interrupts:
+                return None
+            return run(self.program, order, cpu, self.work, self.progress, self.first)
         finally:
             self.cpus.put(cpu)
 
@@ -323,6 +336,7 @@ def options_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--kills", type=positive, default=DEFAULT_KILLS)
     parser.add_argument("--every", type=not_negative, default=0)
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--first", action="store_true")
     parser.add_argument("--step", type=not_negative, default=-1)
     parser.add_argument("--path", default="")
     parser.add_argument("--seed", type=int, default=None)
@@ -406,10 +420,10 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     seed = options.seed if options.seed is not None else secrets.randbits(32)
     orders = orders_of(options, table, seed)
-    pool = Pool(program, options.jobs, sys.stderr.isatty())
+    pool = Pool(program, options.jobs, sys.stderr.isatty(), options.first)
     pool.work.heed_interrupts()
     outcomes = outcomes_of(options, pool, orders, table)
-    interrupted = pool.work.interrupts > 0
+    interrupted = pool.work.interrupts > pool.work.found
     if options.step > outcomes[0].steps > 0:
         print(f"killstep: {outcomes[0].scenario} has the steps 0 to {outcomes[0].steps}", file=sys.stderr)
         return 2

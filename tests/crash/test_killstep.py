@@ -390,7 +390,7 @@ def test_mistakes_that_are_put_into_the_core_are_found(tmp_path: Path) -> None:
         text = source.read_text()
         assert text.count(right) >= 1, f"{file} does not hold what is to be replaced"
         source.write_text(text.replace(right, wrong))
-        code, results = run("--source", tmp_path, "--kills", "5000", *scenarios)
+        code, results = run("--source", tmp_path, "--kills", "5000", "--first", *scenarios)
         assert code == 1, f"not found: {mistake}"
         failures = [one for outcome in results["outcomes"] for one in outcome["broken"]]
         failure = next(one for one in failures if "--step" in one["again"])  # else it is wrong undisturbed, too
