@@ -1,16 +1,25 @@
 """Each test of the commands has a broker directory and a shell."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cli.forked import Forks
 from tests.cli.shell import Shell
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    forks = Forks()
+    yield forks
+    forks.end()
+
+
 @pytest.fixture
-def bare(tmp_path: Path, broker_dir: Path) -> Shell:
+def bare(tmp_path: Path, broker_dir: Path, forks: Forks) -> Shell:
     """A shell whose $SHMQ_DIR names no broker yet."""
-    return Shell(broker_dir, tmp_path)
+    return Shell(broker_dir, tmp_path, forks)
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from tests.cli.forked import Forks
+
 SHMQ = [sys.executable, "-m", "shmq"]
 TIMEOUT = 240  # seconds; only a test that has gone wrong waits so long
 
@@ -39,26 +41,32 @@ class Outcome:
 class Shell:
     """A shell whose $SHMQ_DIR is a broker of this test."""
 
-    def __init__(self, directory: Path, folder: Path) -> None:
+    def __init__(self, directory: Path, folder: Path, forks: Forks | None = None) -> None:
         self.directory = directory
         self.folder = folder
+        self.forks = forks
         self.environment = {**os.environ, "SHMQ_DIR": str(directory), "PYTHONPATH": str(folder)}
         self.environment.pop("NO_COLOR", None)
 
     def __call__(
-        self, *arguments: str, given: str | bytes = b"", expected: int | None = 0, program: Sequence[str] = SHMQ
+        self, *arguments: str, given: str | bytes = b"", expected: int | None = 0, program: Sequence[str] | None = None
     ) -> Outcome:
-        """Runs a command to its end; `expected` None takes any exit code."""
-        done = subprocess.run(
-            [*program, *arguments],
-            input=given.encode() if isinstance(given, str) else given,
-            capture_output=True,
-            env=self.environment,
-            cwd=self.folder,
-            timeout=TIMEOUT,
-            check=False,
-        )
-        outcome = Outcome(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        """Runs a command to its end, from a cold start if a `program` is named; `expected` None takes any exit code."""
+        given = given.encode() if isinstance(given, str) else given
+        if self.forks is not None and program is None:
+            code, out, words = self.forks.run(arguments, given, self.environment, self.folder, TIMEOUT)
+        else:
+            done = subprocess.run(
+                [*(program or SHMQ), *arguments],
+                input=given,
+                capture_output=True,
+                env=self.environment,
+                cwd=self.folder,
+                timeout=TIMEOUT,
+                check=False,
+            )
+            code, out, words = done.returncode, done.stdout, done.stderr
+        outcome = Outcome(code, out.decode(errors="replace"), words.decode(errors="replace"))
         assert expected is None or outcome.code == expected, outcome
         return outcome
 

@@ -76,7 +76,7 @@ def test_ctrl_c_ends_a_measurement_also_where_python_dropped_it(shell: Shell) ->
         "def rate_of(*args, **options):\n    Ends()\n    return real(*args, **options)\n"
         "throughput.rate_of = rate_of\n"
     )
-    ended = shell("bench", "throughput", "--rounds", "100", "--seconds", "0.01", expected=130)
+    ended = shell("bench", "throughput", "--rounds", "100", "--seconds", "0.01", expected=130, program=SHMQ)
     assert ended.out == ""
     assert "warm-up: shmq\n" in ended.words
     assert "round 1" not in ended.words
