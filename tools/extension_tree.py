@@ -11,7 +11,7 @@ from pathlib import Path
 
 from native_build import ROOT, BuildFailed, call, command
 
-__all__ = ["interpreter_of", "linked_tree"]
+__all__ = ["interpreter_of", "linked_tree", "tree_around"]
 
 
 def linked_tree(directory: Path, *options: str) -> Path:
@@ -24,6 +24,11 @@ def linked_tree(directory: Path, *options: str) -> Path:
     given = [*options, f"-DPython_EXECUTABLE={sys.executable}", f"-DCMAKE_MAKE_PROGRAM={command('ninja')}"]
     call(command("cmake"), "-S", ROOT / "native", "-B", directory, "-G", "Ninja", *given)
     call(command("cmake"), "--build", directory)
+    return tree_around(directory)
+
+
+def tree_around(directory: Path) -> Path:
+    """Lays the links around an extension that was built there."""
     tree = directory / "tree"
     shutil.rmtree(tree, ignore_errors=True)
     (tree / "shmq").mkdir(parents=True)

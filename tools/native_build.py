@@ -26,12 +26,13 @@ class Variant:
     sanitize: str = ""
     seam: str = ""  # header in place of the atomic accesses, below native/
     coverage: bool = False
+    binding: bool = False  # the extension module, too
 
 
 PLAIN = Variant("plain")
-SANITIZED = Variant("sanitized", sanitize="address")
+SANITIZED = Variant("sanitized", compiler="gcc", sanitize="address", binding=True)
 CLANG = Variant("clang", compiler="clang")
-RACE = Variant("race", compiler="gcc", sanitize="thread", seam="race/weakened.h")
+RACE = Variant("race", compiler="gcc", sanitize="thread", seam="race/weakened.h", binding=True)
 WEAK = Variant("weak", compiler="gcc", seam="weak/seam.h")
 WEAK_COVERAGE = Variant("weak-coverage", compiler="gcc", seam="weak/seam.h", coverage=True)
 COVERAGE = Variant("coverage", compiler="gcc", coverage=True)
@@ -67,7 +68,8 @@ def built(variant: Variant, root: Path = ROOT, targets: tuple[str, ...] = ()) ->
     with (directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         options = [
-            "-DSHMQ_BUILD_PYTHON=OFF",
+            f"-DSHMQ_BUILD_PYTHON={'ON' if variant.binding else 'OFF'}",
+            f"-DPython_EXECUTABLE={sys.executable}",
             "-DSHMQ_BUILD_TESTS=ON",
             "-DSHMQ_WERROR=ON",
             f"-DSHMQ_SANITIZE={variant.sanitize}",

@@ -22,7 +22,7 @@ def run(program: str, *arguments: int, weakened: str = "") -> subprocess.Complet
     if weakened:
         environment["SHMQ_WEAKENED"] = weakened
     process = subprocess.Popen(
-        [built(RACE) / program, *map(str, arguments)],
+        [built(RACE, targets=(program,)) / program, *map(str, arguments)],
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

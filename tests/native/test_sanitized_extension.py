@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from extension_tree import interpreter_of, linked_tree
+from extension_tree import interpreter_of, tree_around
 
-from native_build import ROOT
+from native_build import RACE, SANITIZED, Variant, built
 from tests.support.size import FULL, sized
 
 # Together they call every function of native/python; the rest of the suite with SHMQ_FULL=1.
@@ -38,10 +38,10 @@ def library(name: str) -> str:
     return path
 
 
-def run_under(kind: str, preload: str, tests: list[str], base: Path, variables: dict[str, str]) -> str:
+def run_under(variant: Variant, preload: str, tests: list[str], base: Path, variables: dict[str, str]) -> str:
     """Runs tests against an extension with this sanitizer in it; what they say. Asserts that they pass."""
-    directory = ROOT / "build" / f"{kind}-extension"
-    tree = linked_tree(directory, f"-DSHMQ_SANITIZE={kind}", "-DCMAKE_C_COMPILER=gcc")
+    directory = built(variant, targets=("_native",))
+    tree = tree_around(directory)
     python = interpreter_of(directory)
     # Not SHMQ_TEST_STRICT either: beside it runs the whole suite, whose segments it would take for its own.
     left_out = ("PYTEST_", "SHMQ_TEST_STRICT")
@@ -57,7 +57,7 @@ def run_under(kind: str, preload: str, tests: list[str], base: Path, variables: 
         timeout=600,
         check=True,
     ).stdout
-    assert f"{kind}-extension" in said, f"these tests would run against {said}"
+    assert str(tree) in said, f"these tests would run against {said}"
     options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={base}"]
     options += ["-m", "not alone", "--rootdir", str(tree)]
     result = subprocess.run(
@@ -86,7 +86,7 @@ def test_the_binding_passes_its_tests_under_the_sanitizers(tool: Callable[[str],
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     }
     preload = f"{library('libasan.so')} {library('libubsan.so')}"
-    run_under("address", preload, WHOLE if FULL else QUICK, tmp_path / "inner", variables)
+    run_under(SANITIZED, preload, WHOLE if FULL else QUICK, tmp_path / "inner", variables)
 
 
 @pytest.mark.timeout(RUN_SECONDS + 400)
@@ -97,4 +97,4 @@ def test_threads_that_are_cut_off_amid_calls_race_with_nobody(tool: Callable[[st
     known.write_text("race:_dl_deallocate_tls\n")  # a thread's own variables go with it, which the sanitizer misses
     variables = {"TSAN_OPTIONS": f"exitcode=99:history_size=4:report_signal_unsafe=0:suppressions={known}"}
     tests = ["tests/engine/test_closes_amid_calls.py", "-k", "cut_off"]
-    run_under("thread", library("libtsan.so"), tests, tmp_path / "inner", variables)
+    run_under(RACE, library("libtsan.so"), tests, tmp_path / "inner", variables)
