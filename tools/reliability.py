@@ -49,7 +49,7 @@ ROWS = [
     ),
     Row(
         "two deaths",
-        "two deaths, all pairs on slot operations, broken",
+        "two deaths, pairs on slot operations, broken",
         {"pairs": 1},
         {"broken": 0},
         "tools/killstep --closure",

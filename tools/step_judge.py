@@ -5,9 +5,9 @@ from typing import Any, Final
 import numpy
 from step_driver import PAGE, Bytes, History, Snapshot
 
-from checker import Call, Drained, Image, judge, judge_history, judge_quiet
-from checker.directory import judge_directory
-from checker.violation import Findings
+from checker import Call, Drained, Image, judge_history
+from checker.queue import Queue
+from checker.verdict import judge_and_tell, judge_quiet_and_tell
 
 # Kinds, processes and phases of a mark, as in native/killstep/board.h.
 OPERATIONS: Final = {1: "put", 2: "get", 3: "receive", 4: "ack", 5: "release", 6: "purge", 7: "delete"}
@@ -52,19 +52,19 @@ class Bench:
         pages[snapshot.pages] = snapshot.content
         image = Image(self.base)
         if snapshot.kind == "D":
-            found = judge(image, set(snapshot.meta["dead"]))
+            found, queues = judge_and_tell(image, set(snapshot.meta["dead"]))
         else:
-            found = judge_quiet(image, set(snapshot.meta["live"]))
-        wrong = [str(violation) for violation in found] + judge_rows(image, snapshot.meta["rows"])
+            found, queues = judge_quiet_and_tell(image, set(snapshot.meta["live"]))
+        wrong = [str(violation) for violation in found] + judge_rows(queues, snapshot.meta["rows"])
         pages[snapshot.pages] = kept
         return wrong
 
 
-def judge_rows(image: Image, runs: list[list[int]]) -> list[str]:
+def judge_rows(queues: list[Queue], runs: list[list[int]]) -> list[str]:
     """The rows of the queue that flows, which lie in no segment, beside what the segment says of them. Amid a turn a
     message may be both, or its count be late."""
     wrong: list[str] = []
-    for queue in judge_directory(image, Findings()):
+    for queue in queues:
         flow = queue.flow
         if flow.is_amid:
             continue

@@ -6,7 +6,7 @@ number of slots, of the same size; front rings have fewer.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from checker.image import Entry, Image
 from checker.layout import GRANULE, QUEUE, RING, SETTINGS, TICKET, TICKETS, round_up
@@ -74,11 +74,13 @@ class Queue:
         return self.image.u64(at)
 
 
+@lru_cache(maxsize=1024)
 def front_of(first: Geometry) -> Geometry:
     """A front ring of a queue whose first level has this one: its number of slots."""
     return replace(first, kind=FRONT, shift=min(first.shift - 2, FRONT_SHIFT))
 
 
+@lru_cache(maxsize=1024)  # of image after image the same
 def places_of(first: Geometry, levels: int) -> list[tuple[int, int]]:
     """In the run, from its begin on: the slots of each ring, and its bitmap with stretches; last where the run ends."""
     bitmaps = TICKETS * TICKET.bytes + (2 * levels - 1) * RING.bytes

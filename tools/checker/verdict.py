@@ -27,11 +27,16 @@ def judge(image: Image, dead_rows: Collection[int] | None = None) -> list[Violat
 
     `dead_rows`: all process rows whose processes have died; None: not known. Only the dead are reaped.
     """
+    return judge_and_tell(image, dead_rows)[0]
+
+
+def judge_and_tell(image: Image, dead_rows: Collection[int] | None = None) -> tuple[list[Violation], list[Queue]]:
+    """And the queues, for who has more to ask."""
     findings = Findings()
-    look(image, findings)
+    queues, _, _ = look(image, findings)
     if dead_rows is not None:
         judge_reaping(image, dead_rows, findings)
-    return findings.violations
+    return findings.violations, queues
 
 
 def judge_quiet(image: Image, live_rows: Collection[int], threads: int = 1) -> list[Violation]:
@@ -39,12 +44,18 @@ def judge_quiet(image: Image, live_rows: Collection[int], threads: int = 1) -> l
 
     `live_rows` are the process rows of the living; `threads`: how many any of the dead had at work at once.
     """
+    return judge_quiet_and_tell(image, live_rows, threads)[0]
+
+
+def judge_quiet_and_tell(
+    image: Image, live_rows: Collection[int], threads: int = 1
+) -> tuple[list[Violation], list[Queue]]:
     findings = Findings()
     queues, consumers, held = look(image, findings)
     judge_reaping(image, (), findings)
     slack = Slack(deaths=image.u64(SEGMENT["deaths"]), threads=threads)
     judge_rest(image, queues, consumers, held, live_rows, slack, findings)
-    return findings.violations
+    return findings.violations, queues
 
 
 def judge_reaping(image: Image, dead: Collection[int], findings: Findings) -> None:
