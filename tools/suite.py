@@ -13,8 +13,9 @@
                                      that have more in hand at once run with front rings as usual
     tools/test tests/engine -k line  these tests, instruments or not
 
-How long it takes, on two processors at a load of 14: without arguments some 35 minutes (5,064 tests), --all longer. The
-first start makes an environment and builds, which takes some minutes more.
+How long it takes, on two processors at a load of 8: without arguments some 14 minutes (5,942 tests, which take 10
+minutes of processor time), --all longer. The first start makes an environment and builds, which takes some minutes
+more.
 
 All stages run even if an earlier one failed; the exit code is 1 if any did. With arguments for pytest only pytest runs.
 Tests that need a tool which is missing (spin, clang) or a right are skipped; the end says how many, by reason. --strict
@@ -198,7 +199,7 @@ def main(arguments: Sequence[str]) -> int:
     start = time.monotonic()
     if not extra:
         print(
-            "shmq: the whole suite takes some 35 minutes on two busy processors; tools/test --help has shorter ways",
+            "shmq: without --all this takes some 14 minutes on two busy processors; tools/test --help has shorter ways",
             flush=True,
         )
     try:
