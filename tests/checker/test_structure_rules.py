@@ -6,6 +6,7 @@ What is expected is the whole answer: the rule, and with it only what the same d
 import pytest
 
 from checker import Image
+from checker.layout import COLD
 from tests.checker.damage import Damage, Damages
 from tests.checker.scene import Scene
 
@@ -229,7 +230,10 @@ def cold_records_in_the_middle_of_a_granule(s: Scene) -> None:
 
 @breaks("granule.twice", "granule.map", "group.table", "group.row", "group.refused")  # places of groups lie there, too
 def cold_records_in_the_ring_itself(s: Scene) -> None:
-    s.write(s.of_ring("timed", "cold"), s.ring("timed").geometry.run)
+    slots = s.ring("timed").geometry
+    s.write(s.of_ring("timed", "cold"), slots.run)
+    # What is in use there says one thing or another, by the time of day.
+    s.write(slots.run + (slots.count // 2) * COLD.bytes + COLD["ordinal"] + 8, 2**64 - 1)
 
 
 @breaks("ring.geometry", "granule.map")
