@@ -9,27 +9,32 @@ import pytest
 from tests.engine.child import Child, eventually
 from tests.programs.test_shown_output import Shown, plain, shown
 
-SAY, HEAR, *OTHERS = shown("README.md")
+PRODUCER, WORKER, *OTHERS = shown("README.md")
 
 
 def test_the_readme_shows_what_it_promises_to_show() -> None:
-    assert [program.name for program in (SAY, HEAR, *OTHERS)] == ["", "hear.py", "squares.py", "swap.py"]
+    assert [program.name for program in (PRODUCER, WORKER, *OTHERS)] == ["", "worker.py", "squares.py", "swap.py"]
 
 
-@pytest.mark.parametrize("hear_first", [False, True])
-def test_hello_between_two_terminals(tmp_path: Path, hear_first: bool) -> None:
-    if hear_first:
-        with Child(HEAR.text, folder=tmp_path) as hear:
-            eventually((tmp_path / "hello.shmq" / "segment").exists, "the broker")
-            hear.sleeps()
-            with Child(SAY.text, folder=tmp_path) as say:
-                say.end()
-            assert hear.end() == HEAR.output
+@pytest.mark.parametrize("worker_first", [False, True])
+def test_an_order_reaches_a_worker(tmp_path: Path, worker_first: bool) -> None:
+    """And those of a second run of the producer, too."""
+    if worker_first:
+        with Child(WORKER.text, folder=tmp_path) as worker:
+            eventually((tmp_path / "shop.shmq" / "segment").exists, "the broker")
+            worker.sleeps()
+            for _ in range(2):
+                produce(tmp_path)
+                assert f"{worker.line()}\n" == WORKER.output
     else:
-        with Child(SAY.text, folder=tmp_path) as say:
-            say.end()
-        with Child(HEAR.text, folder=tmp_path) as hear:
-            assert hear.end() == HEAR.output
+        produce(tmp_path)
+        with Child(WORKER.text, folder=tmp_path) as worker:
+            assert f"{worker.line()}\n" == WORKER.output
+
+
+def produce(folder: Path) -> None:
+    with Child(PRODUCER.text, folder=folder) as producer:
+        producer.end()
 
 
 @pytest.mark.parametrize("program", OTHERS, ids=[program.name for program in OTHERS])

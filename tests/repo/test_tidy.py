@@ -11,6 +11,7 @@ from tests.repo.tree import ROOT, files, name_of
 
 FILE_LINES = 500
 FUNCTION_LINES = 70
+PAGE_WIDTH = 120
 CODE = (".py", ".pyi", ".c", ".h")
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 # Split, so that this file does not hold what it looks for.
@@ -104,6 +105,31 @@ def test_no_file_names_places_outside_the_tree() -> None:
         if word.encode() in path.read_bytes()
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def long_lines(page: str) -> list[int]:
+    """Of prose: a table, a program and a single name cannot be broken."""
+    found, is_program = [], False
+    for number, line in enumerate(page.splitlines(), 1):
+        text = line.strip()
+        is_program ^= text.startswith("```")
+        if len(line) > PAGE_WIDTH and not is_program and not text.startswith("|"):
+            words = re.sub(r"`[^`]*`", "name", text.removeprefix("* ")).split(" ")
+            found += [number] if len(words) > 1 else []
+    return found
+
+
+def test_prose_of_pages_is_wrapped() -> None:
+    generated = {"docs/api.md", "docs/memory-layout.md"}
+    pages = [path for path in files(".", ".md") if name_of(path) not in generated]
+    long = [f"{name_of(path)}:{number}" for path in pages for number in long_lines(path.read_text())]
+    assert len(pages) > 50
+    assert not long, f"longer than {PAGE_WIDTH} characters:\n" + "\n".join(long)
+
+
+def test_a_long_line_is_found_where_it_can_be_broken() -> None:
+    word, program = "word " * 30, "```\n" + "word " * 30 + "\n```\n"
+    assert long_lines(f"{program}| {word} |\n{word}\n* `{word}`\n* `{word}` and more\n") == [5, 7]
 
 
 def sentences_without_actor(text: str) -> list[int]:
