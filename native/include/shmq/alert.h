@@ -14,7 +14,7 @@
 
 /* Bits of what is told of a broker's disk: nine tenths of its budget are used; a purger was refused room. */
 enum shmq_disk_alert { SHMQ_DISK_MARK = 1, SHMQ_DISK_FULL = 2 };
-/* What is to be told of a queue's flow. BOTH: it flowed, and has recovered, and neither was told. */
+/* The alert of a queue's flow that is to be told. BOTH: it flowed, and has recovered, and neither was told. */
 enum shmq_flow_alert { SHMQ_FLOW_SILENT = 0, SHMQ_FLOW_BEGAN = 1, SHMQ_FLOW_RECOVERED = 2, SHMQ_FLOW_BOTH = 3 };
 
 /* This process tells alerts: from now on it looks now and then. */

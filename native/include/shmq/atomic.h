@@ -62,7 +62,7 @@ _Static_assert(sizeof(shmq_a64) == 8 && sizeof(shmq_a32) == 4 && sizeof(shmq_a16
  * the value that is checked is the value that is used. */
 #define shmq_copy_once(p) (*(const volatile __typeof__(*(p)) *)(p))
 
-/* What the kernel orders and ThreadSanitizer cannot see: a lock byte is free only after its holder's last access. */
+/* The kernel orders this, unseen by ThreadSanitizer: a lock byte is free only after its holder's last access. */
 #if defined(__SANITIZE_THREAD__)
 void __tsan_acquire(void *);
 void __tsan_release(void *);

@@ -84,8 +84,8 @@ void shmq_block_drop(shmq_member *m, uint64_t offset, uint32_t generation, uint3
 void shmq_block_keep(shmq_member *m, uint64_t offset, uint32_t generation, uint32_t bit);
 /* As shmq_block_take, of the kept block. False: there is none, it is too small, or in use. */
 bool shmq_block_take_kept(shmq_member *m, uint64_t bytes, shmq_block *block);
-/* Whoever wants to let it go raises a doubt (false: none is kept), then looks whether rows are left, then ends it: false: a purger
- * has made a row meanwhile. */
+/* A process that wants to let it go raises a doubt; false: none is kept. Then it looks whether rows are left, and ends
+ * it; false: a purger has made a row meanwhile. */
 bool shmq_kept_doubt(shmq_member *m);
 bool shmq_kept_end(shmq_member *m);
 
@@ -115,7 +115,7 @@ uint64_t shmq_blocks_sweep(shmq_member *m, shmq_row_dead dead, shmq_named named,
 
 /* Under the structure lock: give slabs without a used block back to the granule map. Answers granules given back. */
 uint64_t shmq_blocks_reclaim(shmq_member *m);
-/* What a process that died in there left RETIRED is FREE again. Under the lock, for the reaper. */
+/* Blocks that a process left RETIRED as it died in there are FREE again. Under the lock, for the reaper. */
 void shmq_blocks_unretire(shmq_member *m);
 
 typedef struct shmq_block_usage {

@@ -42,7 +42,7 @@ const char *shmq_references_fault(shmq_member *m);
 /* ---- findings ---------------------------------------------------------------------------------------------------- */
 
 /* The segment mapped for reading: a membership without a row, for the functions of this header, structure.h and those that
- * say that they write nothing. What shmq_member_attach answers, but nobody is asked for a row. */
+ * say that they write nothing. It answers as shmq_member_attach does, but asks nobody for a row. */
 shmq_status shmq_observer_open(const char *name, const shmq_home *home, shmq_member **observer);
 void shmq_observer_close(shmq_member *observer);
 

@@ -10,7 +10,7 @@
 
 extern pthread_mutex_t shmq_rejoin_mutex; /* one thread of a child makes the child a member */
 
-/* What the descriptor leads to; all 0: nowhere. */
+/* The file that the descriptor leads to; all 0: none. */
 shmq_file shmq_file_of(int fd);
 /* Does the descriptor lead to this file? Fills *seen if it does. */
 bool shmq_leads_to(int fd, const shmq_file *file, struct stat *seen);

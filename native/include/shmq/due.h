@@ -1,4 +1,4 @@
-/* What is due, and when: delays that end, messages that expire, leases.
+/* Due times: of delays that end, of messages that expire, of leases.
  *
  * There is no thread for it. A process that makes something due writes the time down, in the ring and then in the segment's header;
  * the sleeper that has the broker's watch (watch.h) sleeps no longer than to it, and does then what is due. A process that

@@ -13,8 +13,8 @@
 #include "shmq/due.h"
 #include "shmq/upkeep.h"
 
-/* What a round may spend: so many looks at words, each of which costs some tens of nanoseconds at most where no cache has it.
- * All in all some 50 us, about what it costs a sleeper to be woken. */
+/* The budget of a round: so many looks at words, each of which costs some tens of nanoseconds at most where no cache
+ * has it. All in all some 50 us, about as much as it costs a sleeper to be woken. */
 #define SHMQ_ROUND_BUDGET 512u
 #define SHMQ_PRICE_ENTRY 1u /* looked at */
 #define SHMQ_PRICE_CHANGE 8u /* brought forward, dropped, or taken back: with the sleeper that is woken for it */

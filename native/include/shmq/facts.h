@@ -1,5 +1,5 @@
-/* What people are told of a broker: of it as a whole, of its processes, of its queues. Copies, which nobody changes any more. The
- * binding reads these, and no word of the segment itself. */
+/* Facts about a broker for people: about it as a whole, its processes, its queues. Copies, which nobody changes any
+ * more. The binding reads these, and no word of the segment itself. */
 #ifndef SHMQ_FACTS_H
 #define SHMQ_FACTS_H
 
@@ -34,8 +34,8 @@ typedef struct shmq_death_record {
 
 /* How many there are, oldest first. */
 uint32_t shmq_death_records_of(const shmq_member *m, uint64_t id, shmq_death_record found[SHMQ_DEATH_RECORDS]);
-/* What ended a dead process, as the caller knows who has waited for it: written to its death_records, and down by itself, since those
- * may come later. */
+/* The signal that ended a dead process: the caller knows it, since it has waited for the process. It goes into the
+ * death records of the process's messages, and into one of the process itself, since those may come later. */
 void shmq_death_record_signal(shmq_member *m, uint32_t pid, int32_t signal);
 
 typedef struct shmq_settings_facts {

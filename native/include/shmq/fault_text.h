@@ -1,4 +1,4 @@
-/* What is wrong with a structure, in a sentence. Checks change nothing, not even the count of damage. */
+/* A structure's fault, as a sentence. Checks change nothing, not even the count of damage. */
 #ifndef SHMQ_FAULT_TEXT_H
 #define SHMQ_FAULT_TEXT_H
 

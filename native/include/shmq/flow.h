@@ -39,7 +39,7 @@ typedef struct shmq_row {
     bool tried; /* it has failed, or died with a consumer. As these */
 } shmq_row;
 
-/* What is known of a row without a look at its bytes. */
+/* The facts about a row that need no look at its bytes. */
 typedef struct shmq_row_life {
     uint64_t place, length;
     uint64_t enqueued_ns, expires_ns; /* as it was written */
@@ -48,22 +48,23 @@ typedef struct shmq_row_life {
 } shmq_row_life;
 
 /* Where rows are kept. The mover of that queue makes all calls, one at a time. Each answers SHMQ_OK, or why it failed; then all rows
- * in [low, P) are as they were. What one mover has written, or erased, the next one reads, in whichever process; a mover may die in
- * any call. native/tests/backing_contract.h holds each store to it. */
+ * in [low, P) are as they were. The next mover, in whichever process, sees all that one has written or erased; a mover
+ * may die in any call. native/tests/backing_contract.h holds each store to it. */
 typedef struct shmq_backing {
     void *context;
     /* One transaction: rows with keys at or above `from` and below `low` are deleted, if there may be some (`sweeps`), then these are
      * put, whose keys are at or above `from`, in order: all of them, or none. Without room: SHMQ_NO_SPACE. */
     shmq_status (*write)(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count);
     /* The first rows with keys in [from, below), in their order, at most *count of them and no more than `bytes` beyond the first,
-     * which comes whatever it has. What they point to stays until the next call. One that was erased has no bytes, or is not there. One
-     * that was changed may come: its own checksum says so. What makes no sense is passed: ordinals say how many rows it was. Rows that
-     * are there and cannot be read are a failure, not passed. `erased`: how many
-     * were, in all of the level's life; another number than the last one: others have erased some. Needs no room. */
+     * which comes whatever it has. Their bytes stay until the next call. One that was erased has no bytes, or is not
+     * there. One that was changed may come: its own checksum says so. Rows that make no sense are passed: ordinals say
+     * how many they were. Rows that are there and cannot be read are a failure, not passed. `erased`: how many were, in
+     * all of the level's life; another number than the last one: others have erased some. Needs no room. */
     shmq_status (*read)(void *context, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                         uint32_t *count);
-    /* What the rows with keys in [from, below) say of their lives: the first ones in order, at most *count, those that are gone among them
-     * or not. 0: there are none. Needs no room, nor the key of what is encrypted. What makes no sense is passed. */
+    /* The lives of the rows with keys in [from, below): the first ones in order, at most *count, those that are gone
+     * among them or not. 0: there are none. Needs no room, nor the key of encrypted rows. Rows that make no sense are
+     * passed. */
     shmq_status (*list)(void *context, uint64_t from, uint64_t below, shmq_row_life *lives, uint32_t *count);
     /* These rows of one write, as it listed them, and no others, whatever else the write has: as `read` gives them. SHMQ_NOT_FOUND: the
      * write is gone. NULL: what `read` gives stays until something is written. */
@@ -147,7 +148,7 @@ uint64_t shmq_life_end(const shmq_queue *q, uint64_t enqueued_ns, uint64_t expir
 void shmq_rows_due_by(shmq_ring *back, shmq_a64 *word, uint64_t at);
 /* The ordinal of a row. False: it was changed on disk. */
 bool shmq_row_ordinal(const shmq_row *row, shmq_ordinal *ordinal);
-/* What a row says, and where its headers and body are. False: it was changed on disk. */
+/* Reads the fields of a row, and where its headers and body are. False: it was changed on disk. */
 bool shmq_row_parse(const shmq_row *row, shmq_delivery *d);
 /* The entry at this position as a row with the key row->place, behind `last`: appended to the turn's buffer. SHMQ_CORRUPT: it makes no
  * sense. SHMQ_OS: no memory. */

@@ -34,7 +34,7 @@
 
 #include "shmq/ring.h"
 
-/* What this process has in flight: by owner (0: the process itself, else the consumer row) and place. */
+/* How many messages this process has in flight: by owner (0: the process itself, else the consumer row) and place. */
 typedef struct shmq_tally {
     uint32_t generation; /* of the owner's row; another one: all counts are 0 */
     uint32_t counts[]; /* shmq_group_places() of them */
@@ -70,7 +70,7 @@ static inline uint32_t shmq_group_places(const shmq_queue *q) {
 }
 /* The words of a group. Before the first message of a group is put, those places that lie in cold records are nowhere: all lie in the page. */
 shmq_group_shm *shmq_group_at(const shmq_queue *q, uint32_t group);
-/* Whatever goes over all places goes over these: 1 to so many. The others have no memory yet. */
+/* A walk over all places goes over these: 1 to so many. The others have no memory yet. */
 uint32_t shmq_groups_laid(const shmq_queue *q);
 /* 1 + the place for a message with these headers; 0: it has no group. */
 uint32_t shmq_group_of_headers(const shmq_queue *q, const unsigned char *headers, uint32_t headers_len);
@@ -84,7 +84,7 @@ enum shmq_group_claim { SHMQ_GROUP_OURS, SHMQ_GROUP_BUSY, SHMQ_GROUP_BEHIND };
 enum shmq_group_claim shmq_group_claim(shmq_ring *back, uint32_t group, uint64_t place, shmq_delivery *d);
 /* After the offer: is the group still ours? */
 bool shmq_group_confirm(shmq_queue *q, const shmq_delivery *d);
-/* This delivery has ended: G3, G4 if it was the last. What was stolen from its owner: G5. */
+/* This delivery has ended: G3, G4 if it was the last. G5 if it was stolen from its owner. */
 void shmq_group_end(shmq_queue *q, shmq_delivery *d);
 static inline void shmq_group_leave(shmq_queue *q, shmq_delivery *d) {
     if (SHMQ_UNLIKELY(d->group != 0)) {

@@ -1,8 +1,8 @@
 /* A queue as one process sees it: its page, the process' counters, the consumer rows on which its threads wait, and the
  * rings of its levels with private copies of their constants. One handle per process and queue, shared by threads.
  *
- * What is done to entries is done to a ring, `r`; what belongs to the queue as a whole (sleepers, waiting producers, limits,
- * settings) is reached from there as `r->queue`. */
+ * Calls on entries take a ring, `r`, which leads to its queue as a whole (sleepers, waiting producers, limits,
+ * settings) by `r->queue`. */
 #ifndef SHMQ_HANDLE_H
 #define SHMQ_HANDLE_H
 
@@ -89,12 +89,13 @@ typedef struct shmq_queue {
     shmq_ring *lower; /* the same as this process sees them; NULL in a view */
 } shmq_queue;
 
-/* Find or make. What is given and was given before must be equal, else SHMQ_EXISTS with `differs` = the setting; a
- * setting that was not given before is set by the first declaration that gives it. SHMQ_NOT_FOUND (create false), SHMQ_LIMIT, SHMQ_FULL_MEMORY, SHMQ_NO_SPACE. */
+/* Find or make. A setting that is given and was given before must be equal, else SHMQ_EXISTS with `differs` = the
+ * setting. The first declaration that gives a setting sets it. SHMQ_NOT_FOUND (create false), SHMQ_LIMIT,
+ * SHMQ_FULL_MEMORY, SHMQ_NO_SPACE. */
 shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
                                shmq_queue **queue, int *differs);
-/* Changes settings of a queue in service; wakes every sleeper, for what it waits for may be there now. What is fixed: SHMQ_EXISTS
- * with `differs`, and nothing was changed. */
+/* Changes settings of a queue in service; wakes every sleeper, since its wait may be over now. A fixed setting:
+ * SHMQ_EXISTS with `differs`, and nothing was changed. */
 shmq_status shmq_queue_alter(shmq_queue *q, const shmq_declaration *d, int *differs);
 /* Bind a handle to the queue at a directory index, if it still is this incarnation (0: whatever is there). */
 shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue **queue);

@@ -1,4 +1,4 @@
-/* The header block: the headers that stand before a body. What the user gave by name, then shmq's own fields.
+/* The header block: the headers that stand before a body. Those of the user by name, then shmq's own fields.
  *
  *   offset  bytes  what
  *   0       1      version of the format, 1

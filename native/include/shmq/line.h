@@ -9,7 +9,7 @@
 #include "shmq/handle.h"
 #include "shmq/liveness.h"
 
-/* What a producer knows of its ticket. All 0: it has none. */
+/* A producer's knowledge of its ticket. All 0: it has none. */
 typedef struct shmq_ticket {
     bool in_line;
     bool second; /* one at the most stood before it when it looked: it looks after that one */

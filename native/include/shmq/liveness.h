@@ -10,8 +10,7 @@ typedef bool (*shmq_row_dead)(void *context, uint32_t process_row);
 typedef struct shmq_liveness {
     shmq_row_dead is_dead; /* asked after the word that names the row was read */
     void *context;
-    bool
-        leaving; /* not dead: it goes by itself. What it holds goes back, no death is counted, its claims are its own */
+    bool leaving; /* not dead: it goes by itself. All it holds goes back, no death is counted, its claims are its own */
 } shmq_liveness;
 
 /* As the lock bytes say. */

@@ -107,7 +107,7 @@ typedef struct shmq_home {
     uint8_t uuid[16]; /* of the directory, from its record */
 } shmq_home;
 
-/* What open() was asked for. */
+/* The plan of a segment, by the arguments of open(). */
 typedef struct shmq_segment_plan {
     const char *name; /* below /dev/shm */
     uint64_t memory; /* budget, bytes */

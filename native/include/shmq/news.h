@@ -6,8 +6,8 @@
  * adds 1 to `news`, as it wakes browsers: with each transition that may make an entry available, and with each change of
  * service. Nobody asks, and nobody pays.
  *
- * What no notifier tells (it was stopped before, or the consumer left something to others) is no news: the consumer does
- * not remember such a look, and forgets all that it remembers once in a patience. */
+ * An entry that no notifier tells of is no news: the notifier was stopped before, or the consumer left the entry to
+ * others. The consumer does not remember such a look, and forgets all that it remembers once in a patience. */
 #ifndef SHMQ_NEWS_H
 #define SHMQ_NEWS_H
 
@@ -16,7 +16,7 @@
 
 #define SHMQ_NO_NEWS UINT64_MAX /* in `seen`: it looks, whatever `news` says */
 
-/* What a consumer of several queues remembers of one of them. */
+/* A consumer of several queues remembers this of each of them. */
 typedef struct shmq_news {
     shmq_a64 *word; /* `news` of its directory entry */
     uint64_t seen;  /* what it was before a look that found nothing */

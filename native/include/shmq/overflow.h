@@ -1,4 +1,4 @@
-/* What happens at maxsize or max_bytes: the producer waits, is refused, or drops the oldest for the newest. */
+/* At maxsize or max_bytes the producer waits, is refused, or drops the oldest for the newest. */
 #ifndef SHMQ_OVERFLOW_H
 #define SHMQ_OVERFLOW_H
 

@@ -212,7 +212,7 @@ SHMQ_SIZE(shmq_group_shm, 16);
 SHMQ_OFFSET(shmq_group_shm, owner, 0);
 SHMQ_OFFSET(shmq_group_shm, refused, 8);
 
-/* What was told of a queue, and when; see alert.h. Times are monotonic, ns; 0: never.
+/* The alerts that were told of a queue, and when; see alert.h. Times are monotonic, ns; 0: never.
  *
  *   0   looked    who looks at its counts next, by CAS        whoever might
  *   8   told      who tells, by CAS, one for each enum shmq_alert    whoever might tell
@@ -394,8 +394,8 @@ static inline uint64_t shmq_ticket_word(uint32_t turn, uint32_t row, uint32_t st
  *   52  rounds  +1 at each step of its owner, while priorities matter: a receive, a look, a sleep; and at each look of one
  *                 that stands by; who waits for it
  *   64  privileged  1: counted in `privileges` of its process; its process alone
- *   72  awaited  round 24 | time 40, in 2^20 ns: since when others have waited for it, in that round; 0: nobody has. Whoever
- *                waits, by CAS; whoever waits or wakes: a stale one makes it waited for a little longer
+ *   72  awaited  round 24 | time 40, in 2^20 ns: since when others have waited for it, in that round; 0: nobody has.
+ *                Those that wait, by CAS; those that wait or wake: a stale one makes it waited for a little longer
  *   68  selector_bytes  of the program in the page of `selectors`; 0: none is there; opener, before LIVE; who wakes
  *   80  looked   epoch 20 | position 44, as `head`: as of that epoch nothing before that position is for it; 0: it has not said.
  *                Its sleeper, before `progress`; who looks for it, by CAS; who wakes: a stale one costs a wake */

@@ -14,8 +14,8 @@
  *
  * Live places. One that is free is offered to the first of those who stand by, who is woken, and whose own step takes it up:
  * before that it takes nothing. An offer that is not taken up for the patience goes to the next, whenever one that stands by
- * has a look; then all who stand by are called, so that those who are stopped as well cost one more patience together. What
- * was taken up is kept until its owner goes, or dies. */
+ * has a look; then all who stand by are called, so that those who are stopped as well cost one more patience together.
+ * A place that was taken up is kept until its owner goes, or dies. */
 #ifndef SHMQ_RANKS_H
 #define SHMQ_RANKS_H
 
@@ -27,7 +27,7 @@ enum shmq_term {
     SHMQ_TERM_EXCLUSIVE = 4, /* one takes all */
 };
 
-/* What a consumer asks for when it is opened. */
+/* The terms of a consumer when it is opened. */
 typedef struct shmq_row_terms {
     uint32_t kind;
     int32_t priority;

@@ -14,12 +14,12 @@ shmq_status shmq_reap(shmq_member *m, const shmq_liveness *l, uint32_t *reaped);
 shmq_status shmq_reap_row(shmq_member *m, uint32_t row);
 /* Drop the block references of all that lies in a ring whose memory is about to be given back. Under the structure lock. */
 void shmq_ring_discard(shmq_member *m, shmq_queue_shm *page);
-/* What the dead claimed in their counters: memory of queues, a place between slot and count, places among the blocked
- * producers. Under the structure lock, after their consumer rows. */
+/* Gives back the claims in the counters of the dead: memory of queues, a place between slot and count, places among the
+ * blocked producers. Under the structure lock, after their consumer rows. */
 void shmq_counters_recover(shmq_member *m, const shmq_liveness *l);
 
-/* What we leave in the queues: used at close, before our own row goes FREE. Releases, counts no death; deletes our temporary
- * queues, gives our consumer rows back. */
+/* Gives back all that we leave in the queues: used at close, before our own row goes FREE. Releases, counts no death;
+ * deletes our temporary queues, gives our consumer rows back. */
 shmq_status shmq_sweep_own(shmq_member *m);
 
 #endif

@@ -27,7 +27,7 @@ typedef enum shmq_end {
     SHMQ_END_DELETED, /* with its queue: nobody asks for its counters any more */
 } shmq_end;
 
-/* What prepare makes of a message, and where its put lays it. */
+/* A message as prepare makes it, and where its put lays it. */
 typedef struct shmq_made {
     bool prepared;
     uint64_t message_id;
@@ -92,7 +92,7 @@ typedef struct shmq_asking {
     bool ranked; /* consumers differ in priority: the message may be for another consumer */
 } shmq_asking;
 
-/* What a taker's look has seen: its second look compares, and its take goes on from there. */
+/* A taker's look has seen this: its second look compares, and its take goes on from there. */
 typedef struct shmq_seen {
     uint64_t head; /* ring.head at the start of the scan: what an advance is a CAS from */
     uint64_t epoch; /* ring.epoch at the start of the scan */
@@ -187,8 +187,8 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d);
 shmq_status shmq_offer_seize(shmq_queue *q, shmq_delivery *d);
 /* The taker cancels its offer (the body does not decode): the entry goes back, and no scan has passed it. */
 void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d);
-/* The word that says that this taker still has the delivery; 0: it was settled before, or a stealer took it. What the taker read
- * from a slot or block is this message's only if the word still says so afterwards. */
+/* The word that says that this taker still has the delivery; 0: it was settled before, or a stealer took it. Bytes
+ * that the taker read from a slot or block are this message's only if the word still says so afterwards. */
 uint64_t shmq_own_word(const shmq_queue *q, const shmq_delivery *d);
 /* Does the checksum match what the taker received? */
 bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d);
@@ -226,10 +226,10 @@ shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_deliver
 /* The same by the place in the level, also of an entry that has been on disk, or is there. SHMQ_NO_SPACE: it is
  * on disk, and entries that takers have passed leave it no slot. SHMQ_IN_USE: another process moves entries, in one turn for longer than the patience. */
 shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d);
-/* Settles all that is ready on every level; how many. What consumers hold stays theirs, newcomers stay. */
+/* Settles all that is ready on every level; how many. Consumers keep their messages, newcomers stay. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged);
-/* Settle what is ready on this level at places below this one; adds how many to *discarded. What consumers hold stays
- * theirs. SHMQ_INTERRUPTED: a piece of it is done, call again. */
+/* Settle what is ready on this level at places below this one; adds how many to *discarded. Consumers keep their
+ * messages. SHMQ_INTERRUPTED: a piece of it is done, call again. */
 shmq_status shmq_discard_below(shmq_ring *r, uint64_t place, uint64_t *discarded);
 
 /* The same from exactly this word; false: it has changed, or it is damaged. */

@@ -1,4 +1,4 @@
-/* What a slot says of its message. The slot's memory may be damaged. Inline: every taker does it once a message. */
+/* A message as its slot describes it. The slot's memory may be damaged. Inline: every taker reads it once a message. */
 #ifndef SHMQ_RING_DELIVERY_H
 #define SHMQ_RING_DELIVERY_H
 

@@ -19,9 +19,10 @@ static inline uint32_t shmq_intent_tag(uint64_t intent) { return (uint32_t)(inte
 static inline uint32_t shmq_intent_index(uint64_t intent) { return (uint32_t)(intent >> 35) & 0xfffu; }
 static inline uint32_t shmq_intent_incarnation(uint64_t intent) { return (uint32_t)intent; }
 
-/* What is in hand (`d` of `from`, ACQUIRED or LOCKED) goes to `to` as `o`, whose first part the caller has filled; it never
- * waits. SHMQ_OK: settled here, available there. SHMQ_SETTLED: not ours any more, nothing was put. Anything else: nothing
- * was changed, `d` is LOCKED in the name of this process, `o` is to be unprepared. SHMQ_INTERRUPTED: call again. */
+/* The message in hand (`d` of `from`, ACQUIRED or LOCKED) goes to `to` as `o`, whose first part the caller has filled.
+ * The call never waits. SHMQ_OK: settled here, available there. SHMQ_SETTLED: not ours any more, nothing was put.
+ * Anything else: nothing was changed, `d` is LOCKED in the name of this process, `o` is to be unprepared.
+ * SHMQ_INTERRUPTED: call again. */
 shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o);
 /* The same by a process that counts as holding something until all that it moves is there for all (shmq_add_unsettled). */
 shmq_status shmq_move_held(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o);
@@ -30,7 +31,7 @@ uint64_t shmq_own_expiry(const shmq_queue *q, const shmq_delivery *d);
 /* The times that the message itself has, not those of its queue: it takes them along. */
 void shmq_move_times(const shmq_queue *from, const shmq_delivery *d, shmq_outgoing *o);
 
-/* What the reaper asks: is this message still LOCKED where the intent says, by `owner`? SHMQ_OK with *there, else the
+/* The reaper's question: is this message still LOCKED where the intent says, by `owner`? SHMQ_OK with *there, else the
  * question could not be asked. */
 typedef shmq_status shmq_source_look(void *context, uint64_t intent, uint64_t place, uint32_t owner, bool *there);
 /* The second half of all moves to this queue whose movers are dead. Before anything is given back that the dead held: what

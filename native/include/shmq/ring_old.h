@@ -2,8 +2,8 @@
  *
  * A process keeps the lowest of them in a list of its own, in the order of their positions, so that it looks at all
  * carried slots once in as many steps as the list is long. An entry that comes back below the list's end says so by an
- * epoch with a cell (ring_head.c); where several come back by one epoch, it has no cell, and the list is made anew. What
- * the tail carries later lies above the end. */
+ * epoch with a cell (ring_head.c); where several come back by one epoch, it has no cell, and the list is made anew.
+ * Entries that the tail carries later lie above the end. */
 #ifndef SHMQ_RING_OLD_H
 #define SHMQ_RING_OLD_H
 
@@ -32,7 +32,7 @@ void shmq_old_end(shmq_old_list *list);
 
 /* Takers: what came back since the last look, up to this epoch, which was read before. */
 void shmq_old_follow(shmq_ring *r, shmq_old_list *list, uint64_t epoch);
-/* What is in the list may not be all: the next look is at all carried slots. */
+/* The list may not have all: the next look is at all carried slots. */
 void shmq_old_forget(shmq_old_list *list);
 /* The lowest position from `from` on, below `limit`, which is at most tail - N. False: there is none. An entry may have
  * gone meanwhile: then the caller asks for the next one. */

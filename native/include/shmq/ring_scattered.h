@@ -1,9 +1,9 @@
 /* Entries of a front ring whose positions are in no order of places: each came in by itself, some from before what lay there.
  *
- * A process keeps those that takers may have in a list of its own, in the order of their places. What comes in later lies
- * behind the position up to which it has looked; what comes back says so by an epoch with a cell (ring_head.c), or by one
- * without, and the list is made anew. An entry that another taker has leaves the list, but for one that is only offered to it,
- * which may come back without an epoch. */
+ * A process keeps those that takers may have in a list of its own, in the order of their places. An entry that comes in
+ * later lies behind the position up to which the process has looked. One that comes back says so by an epoch with a
+ * cell (ring_head.c), or by one without, and the list is made anew. An entry that another taker has leaves the list,
+ * but for one that is only offered to it, which may come back without an epoch. */
 #ifndef SHMQ_RING_SCATTERED_H
 #define SHMQ_RING_SCATTERED_H
 

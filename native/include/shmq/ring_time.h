@@ -35,7 +35,7 @@ static inline void shmq_time_published(shmq_ring *r, const shmq_outgoing *o) {
 bool shmq_hold_end(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t now);
 /* The same whatever its time. False: the word has changed. */
 bool shmq_hold_end_now(shmq_ring *r, shmq_slot_shm *slot, uint64_t word);
-/* What a cold record says of when this state ends; 0: it cannot be read, or no process writes such a time. */
+/* The time at which this state ends by its cold record; 0: it cannot be read, or no process writes such a time. */
 uint64_t shmq_held_until(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t now);
 /* Back in its place, but no consumer gets it before `until_ns`. Without memory for the ring's cold records it is released at once.
  * SHMQ_INTERRUPTED: still ours, call again. */
@@ -60,7 +60,7 @@ static inline bool shmq_is_for_dead_letter(const shmq_queue *q, const shmq_deliv
 static inline bool shmq_expired_are_dead_letters(const shmq_queue *q) {
     return shmq_load_relaxed(&q->page->settings.dead_letter_expired) != 0;
 }
-/* What becomes of a message that a consumer would take: the one place that decides whether it failed too often. */
+/* The fate of a message that a consumer would take: the one place that decides whether it failed too often. */
 static inline shmq_why shmq_why_dead(const shmq_queue *q, const shmq_delivery *d) {
     if (shmq_is_for_dead_letter(q, d)) {
         return SHMQ_WHY_EXPIRED;

@@ -1,6 +1,7 @@
-/* What upkeep this process has begun and not finished: how far it has come with looks that its calls make in pieces, at what is
- * due, and at the dead. Private to the process; changed by the thread that runs its upkeep (`busy`), one at a time. `half` and
- * `row` are read by all of its threads, which ask whether there is something to do. See duty.h. */
+/* Upkeep that this process has begun and not finished. Its calls look in pieces for things that are due, and for the
+ * dead: this says how far they have come. Private to the process; changed by the thread that runs its upkeep (`busy`),
+ * one at a time. `half` and `row` are read by all of its threads, which ask whether there is something to do. See
+ * duty.h. */
 #ifndef SHMQ_ROUNDS_H
 #define SHMQ_ROUNDS_H
 

@@ -1,5 +1,5 @@
-/* How many rows there are, and what room they take on disk (row_counts.c): from words of the queue alone, of a view, too. What has no
- * `const` is the mover's. */
+/* How many rows there are, and what room they take on disk (row_counts.c): from words of the queue alone, of a view,
+ * too. Functions without `const` are the mover's. */
 #ifndef SHMQ_ROW_COUNTS_H
 #define SHMQ_ROW_COUNTS_H
 

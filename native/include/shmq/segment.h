@@ -10,7 +10,7 @@
  *   data             data                65536 x granule_count      granule by granule, when first used
  *
  * The file has room for far more than `memory`, its budget: a queue has the room for all its slots, and memory for those that
- * it has used. What was reserved stays reserved, but for a ring when its queue has gone and no process can look at it.
+ * it has used. Reserved memory stays so, but for that of a ring when its queue has gone and no process can look at it.
  *
  *   offset  field                 written by, when                       read by, and a stale read costs
  *   0-127   identity              creator, before the segment has a name attach; constant

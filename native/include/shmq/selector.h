@@ -58,7 +58,7 @@ enum shmq_selector_field {
     SHMQ_FIELDS = 6
 };
 
-/* What a selector may ask of a message. */
+/* The parts of a message that a selector may ask for. */
 typedef struct shmq_fields {
     const unsigned char *headers; /* may lie in shared memory and be written meanwhile */
     uint32_t headers_len;         /* bytes that may be read there */

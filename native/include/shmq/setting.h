@@ -32,7 +32,7 @@ enum shmq_setting {
 enum shmq_overflow { SHMQ_OVERFLOW_WAIT = 0, SHMQ_OVERFLOW_REJECT = 1, SHMQ_OVERFLOW_DROP_OLDEST = 2 };
 enum shmq_grouping { SHMQ_GROUPS_NONE = 0, SHMQ_GROUPS_SHARED = 1, SHMQ_GROUPS_STICKY = 2 };
 
-/* What a declaration says; what is not in `given` is not said. */
+/* The settings that a declaration gives: those in `given`, no others. */
 typedef struct shmq_declaration {
     uint32_t given; /* bit per enum shmq_setting */
     bool create;

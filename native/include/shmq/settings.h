@@ -1,4 +1,4 @@
-/* What a queue's users have said of it: where it is kept, and how it is agreed on. setting.h has which settings there are.
+/* The settings that users give a queue: where they are kept, and how users agree on them. setting.h lists the settings.
  *
  * A value is in force for every process as soon as it is written: it is read where it is used, from the page. Written under
  * the structure lock; a reader that is late by one value does once more what was right before. */
@@ -67,7 +67,7 @@ struct shmq_member;
 
 /* Say a value of a declaration by the number of its setting. Not of dead_letter, retry_delay and alerts, which are no numbers. */
 void shmq_declaration_give(shmq_declaration *d, int setting, uint64_t value);
-/* What a declaration says of a setting that is a number, said or not: the default. */
+/* A declaration's value for a setting that is a number; the default if it gives none. */
 uint64_t shmq_declared(const shmq_declaration *d, int setting);
 /* All but dead_letter, retry_delay and alerts. */
 bool shmq_setting_is_number(int setting);

@@ -1,4 +1,4 @@
-/* What a call answers. One code per exception of the Python face; the thread-local trail says where and with which
+/* The answers of calls. One code per exception of the Python face; the thread-local trail says where and with which
  * figures. A code is for what the world does; a broken invariant of our own is an assertion (SHMQ_ASSERT). */
 #ifndef SHMQ_STATUS_H
 #define SHMQ_STATUS_H

@@ -38,8 +38,8 @@ typedef struct shmq_moment {
     uint32_t holder; /* pid as the holder sees it, unless CALM */
 } shmq_moment;
 shmq_moment shmq_moment_begin(const shmq_member *m);
-/* True: not BUSY, and nothing was changed since. What was read in between was true all at once, but for what changes
- * without the lock. */
+/* True: not BUSY, and nothing was changed since. Words that were read in between were true all at once, but for those
+ * that change without the lock. */
 bool shmq_moment_lasts(const shmq_member *m, const shmq_moment *moment);
 
 /* All below: under the lock. Memory comes zeroed unless it is a slab's. SHMQ_FULL_MEMORY, SHMQ_NO_SPACE. */
@@ -61,7 +61,7 @@ uint64_t shmq_rings_bytes(const shmq_member *m);
 uint32_t shmq_granules_kept(const shmq_member *m);
 /* The granule map anew from the roots. SHMQ_OS: no private memory to do it in; the map is as it was. */
 shmq_status shmq_structure_rebuild(shmq_member *m);
-/* What may still be reserved of the broker's budget. */
+/* The bytes that may still be reserved of the broker's budget. */
 uint64_t shmq_memory_left(const shmq_member *m);
 /* Reserve [offset, offset + bytes) before the first touch: SHMQ_NO_SPACE instead of SIGBUS later; SHMQ_FULL_MEMORY: beyond the budget. Counted in
  * reserved_bytes, so: once for each place, then its bit SHMQ_GRANULE_RESERVED or _HEADERS. */
@@ -69,7 +69,7 @@ shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes);
 /* The same; where memory or /dev/shm is used up, as much memory of free granules goes back first. */
 shmq_status shmq_reserve_instead(shmq_member *m, uint64_t offset, uint64_t bytes);
 
-/* What has no memory by the map has none: back to the system. No process may be able to come there. */
+/* Gives memory that the map no longer counts back to the system. No process may be able to come there. */
 void shmq_give_memory(shmq_member *m, uint64_t offset, uint64_t bytes);
 
 /* The map agrees with the roots: NULL, or what does not. Under the lock, or in a moment that is CALM and lasts. */

@@ -12,7 +12,7 @@
 #include "shmq/ring.h"
 #include "shmq/ring_wait.h"
 
-/* What a caller does around a wait, and around what takes long. Without one the call waits until its time is over. */
+/* The steps of a caller around a wait, and around long work. Without a caller the call waits until its time is over. */
 typedef struct shmq_caller {
     void (*leave)(void *self); /* before it: give an interpreter's lock away */
     void (*enter)(void *self); /* behind it */

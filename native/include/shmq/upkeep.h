@@ -1,6 +1,6 @@
-/* What a lower room of the core asks of higher ones. A room calls downward only (tools/layers.toml); but a process that wants a
- * row, memory or sleep has to reap the dead, and do what is due, which are calls of the highest rooms. These few stand in
- * one table, which the linker binds: upkeep/upkeep.c fills it, nothing changes it. */
+/* The requests of lower rooms of the core to higher ones. A room calls downward only (tools/layers.toml). But a process
+ * that wants a row, memory or sleep has to reap the dead, and do what is due, which are calls of the highest rooms.
+ * These few stand in one table, which the linker binds: upkeep/upkeep.c fills it, nothing changes it. */
 #ifndef SHMQ_UPKEEP_H
 #define SHMQ_UPKEEP_H
 

@@ -23,7 +23,7 @@ static inline uint64_t shmq_slice_of(const shmq_member *m) {
 
 static inline uint64_t shmq_slice_end(const shmq_member *m) { return shmq_now_ns() + shmq_slice_of(m); }
 
-/* What a wait answers when its piece is over. The directory may have been deleted meanwhile: the next call sees it. */
+/* The answer of a wait when its piece is over. The directory may have been deleted meanwhile: the next call sees it. */
 static inline shmq_status shmq_slice_over(shmq_member *m) {
     (void)shmq_member_gone(m);
     return SHMQ_INTERRUPTED;

@@ -1,8 +1,8 @@
 /* How long the core waits, in nanoseconds.
  *
  * How long a stopped process may be in the way of others is one number: the broker's patience, `patience_ns` of a member.
- * Whatever decides that a process is stopped asks it, and what waits for longer and longer ends there. Here are the times that
- * are none of the patience, each with the reason for it. */
+ * All code that decides whether a process is stopped asks it, and waits that get longer and longer grow up to it. Here
+ * are the times that are none of the patience, each with the reason for it. */
 #ifndef SHMQ_WAIT_TIME_H
 #define SHMQ_WAIT_TIME_H
 
@@ -48,9 +48,9 @@
 /* A process that has found something for its interpreter to dead-letter does so at its next call. If there is none others look
  * again after this time: an application that works for as long between two calls is not stopped. */
 #define SHMQ_DEAD_LETTER_NS UINT64_C(200000000)
-/* What people are to be told is looked for once in this time: each look counts the messages of a queue that has thresholds. */
+/* A process looks for alerts once in this time: each look counts the messages of a queue that has thresholds. */
 #define SHMQ_ALERT_LOOK_NS UINT64_C(1000000000)
-/* What is so for long is told so seldom, where a queue's users have not said how often. */
+/* An alert that stays true is told again after this time, where a queue's users have not said how often. */
 #define SHMQ_ALERT_GAP_NS UINT64_C(30000000000)
 /* A broker's files are made young so often: cleaners of temporary directories remove what has not changed for days. */
 #define SHMQ_TOUCH_NS UINT64_C(3600000000000)

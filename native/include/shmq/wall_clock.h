@@ -1,6 +1,6 @@
-/* What time it was. Durations, enqueued_ns and all that is due are of the monotonic clock; people read, and select by, the wall
- * clock, as it was told at the put. The two differ by a constant until the system sleeps or somebody sets the clock: then by another
- * one. The segment keeps the last of these differences, and from when on each holds.
+/* Times for people. Durations, enqueued_ns and all that is due are of the monotonic clock; people read, and select by,
+ * the wall clock, as it was told at the put. The two differ by a constant until the system sleeps or somebody sets the
+ * clock: then by another one. The segment keeps the last of these differences, and from when on each holds.
  *
  *   header.clock_steps_count, header.clock_steps[n % SHMQ_CLOCK_STEPS] for each n below it
  *   0   from_ns    whoever finds the clocks apart, by CAS before the count    all    -  (monotonic) holds from here on
@@ -24,7 +24,7 @@ static inline uint64_t shmq_put_ns(shmq_member *m) {
     uint64_t wall = shmq_wall_ns();
     return SHMQ_LIKELY(wall - looked < SHMQ_CLOCK_LOOK_NS) ? wall - offset : shmq_put_ns_looking(m);
 }
-/* What the wall clock said, or will say if nobody sets it, at a time of the monotonic clock. */
+/* The wall clock's time at a time of the monotonic clock. For one to come: if nobody sets the wall clock. */
 uint64_t shmq_wall_of(const shmq_member *m, uint64_t monotonic_ns);
 /* How long ago that was, time asleep included. */
 uint64_t shmq_age_ns(shmq_member *m, uint64_t monotonic_ns);
