@@ -1,5 +1,5 @@
-/* What the files about blocks share: the geometry of classes, the way from an offset to a block's words, and the two
- * steps by which a block becomes free. Other rooms use blocks through block.h. */
+/* Files about blocks share the geometry of classes, the way from an offset to a block's words, and the two steps that
+ * free a block. Other rooms use blocks through block.h. */
 #ifndef SHMQ_SLAB_H
 #define SHMQ_SLAB_H
 

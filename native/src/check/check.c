@@ -18,7 +18,7 @@
 
 #define AGREED 3
 
-/* What a look needs of the structure, for its fault to count. */
+/* The state that the structure must be in for a look's fault to count. */
 enum needs { NOTHING, STILL, SETTLED };
 
 typedef struct part {
@@ -77,7 +77,7 @@ typedef struct agreement {
     int count;
 } agreement;
 
-/* What a look has found, where, and the word of the slot there. */
+/* The fault that a look has found, where, and the word of the slot there. */
 typedef struct finding {
     char fault[256]; /* "": no fault */
     uint32_t depth;

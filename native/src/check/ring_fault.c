@@ -1,4 +1,4 @@
-/* What holds for a ring at each instant, also under load and after deaths. Each rule says in which order it reads. */
+/* Rules that hold for a ring at each instant, also under load and after deaths. Each says in which order it reads. */
 #include "shmq/cold.h"
 #include "shmq/flow.h"
 #include "shmq/group.h"

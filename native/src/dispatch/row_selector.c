@@ -121,8 +121,8 @@ static const shmq_selector *selector_at(const shmq_queue *q, row_selectors *all,
     return all->of[row].selector;
 }
 
-/* What a scan passes at p without waiting for it, or offering it to a consumer with this selector. A claim is in doubt, and
- * what a scan would repair. */
+/* A scan passes p: it does not wait there, nor offer the entry to a consumer with this selector. False where that is in
+ * doubt: at a claim, and at a slot that a scan would repair. */
 static bool is_passed(const shmq_ring *r, const shmq_selector *s, uint64_t p) {
     shmq_slot_shm *slot = shmq_slot_at(r, p);
     for (int i = 0; i < TRIES; i++) {
@@ -149,8 +149,8 @@ static bool is_passed(const shmq_ring *r, const shmq_selector *s, uint64_t p) {
     return false;
 }
 
-/* What there is to look at. The version is read first: whatever comes after that makes another one, and is its own
- * notifier's. */
+/* The queue at one moment. The process reads the version first: an entry that comes later makes another version, and is
+ * its own notifier's. */
 typedef struct moment {
     uint64_t version, tail, epoch;
 } moment;
@@ -166,9 +166,9 @@ static uint64_t looked_word(uint64_t position, uint64_t epoch) {
     return epoch << SHMQ_POSITION_BITS | (position & SHMQ_POSITION_MASK);
 }
 
-/* How far a row has been looked for, by its words `looked` and `progress`. What has come since the one has to be what has come since
- * the other: then both are of the same look, and `looked` is not from so long ago that its bits have begun anew. False: they
- * are not. */
+/* How far a row has been looked for, by its words `looked` and `progress`. As much must have come since the one as
+ * since the other: then both are of the same look, and `looked` is not so old that its bits have begun anew. False:
+ * they are not. */
 static bool looked_to(const moment *now, uint64_t progress, uint64_t looked, uint64_t *position, uint64_t *epoch) {
     *position = shmq_position_near(now->tail, looked);
     *epoch = now->epoch - ((now->epoch - (looked >> SHMQ_POSITION_BITS)) & SHMQ_EPOCH_MASK);

@@ -1,4 +1,4 @@
-/* What is said where files of rows cannot be written or read. */
+/* Errors where files of rows cannot be written or read. */
 #include <errno.h>
 #include <string.h>
 #include <sys/statvfs.h>

@@ -1,4 +1,4 @@
-/* What a process knows of the files of one level, for the holder of the mover's lock. */
+/* A process's knowledge of the files of one level, for the holder of the mover's lock. */
 #ifndef SHMQ_FILE_LEVEL_H
 #define SHMQ_FILE_LEVEL_H
 

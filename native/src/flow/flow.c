@@ -1,4 +1,4 @@
-/* What ends a flow from outside: queues are purged, discarded up to a place, deleted. And where rows go. */
+/* Ends of a flow from outside: a purge, a discard up to a place, a deletion. And the directory for rows. */
 #include <string.h>
 
 #include "flow/file_backing.h"

@@ -1,4 +1,4 @@
-/* What alerts say of queues that flow, and of the disk. */
+/* Alerts of queues that flow, and of the disk. */
 #include "shmq/alert.h"
 #include "shmq/flow.h"
 #include "shmq/level.h"

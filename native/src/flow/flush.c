@@ -16,7 +16,7 @@ typedef struct batch {
     uint64_t tried; /* behind the last one that has failed */
 } batch;
 
-/* What a flush does with the slot of a place. */
+/* The step of a flush at the slot of a place. */
 enum step { STEP_END, STEP_PASS, STEP_AGAIN, STEP_TAKE };
 
 /* A put that waits for its taker stays in the back ring: only the ring knows of it. */
@@ -159,7 +159,7 @@ static void set_bytes(const shmq_mover *t) {
     }
 }
 
-/* What is handed over is no row: a mover that finds its slot after a death counts as many rows as there were. */
+/* An entry that is handed over is no row: a mover that finds its slot after a death counts as many rows as before. */
 static shmq_status fill(shmq_mover *t, uint32_t i, uint64_t position, const shmq_ordinal *last, shmq_coming *coming) {
     shmq_cold_shm *cold = shmq_cold_at(t->front, shmq_slot_at(t->front, position));
     SHMQ_TRY(shmq_front_fill(t, &b.rows[i], position, last, 0, coming));

@@ -152,7 +152,8 @@ void shmq_front_look_at_order(shmq_ring *front) {
 
 /* With groups the rows that come in order may all be of one group, which a consumer has. Then takers fetch rows of
  * other groups from behind them. So rows in order have a quarter of the front ring, and fetched ones another: the tail
- * can be carried over both. What was handed over has a quarter, too: takers that want some only may pass all of it. */
+ * can be carried over both. Entries that were handed over have a quarter, too: takers that want some only may pass all
+ * of them. */
 shmq_status shmq_front_order_room(shmq_mover *t, bool rows, uint64_t *tail, uint32_t *count) {
     shmq_front_look_at_order(t->front);
     *count = UINT32_MAX;

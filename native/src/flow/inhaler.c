@@ -4,7 +4,7 @@
 #include "shmq/upkeep.h"
 #include "shmq/waiting.h"
 
-/* What comes in by itself: the first row in [*place, end) that `wants` names; or waiting rows. */
+/* Rows that are to come in by themselves: the first in [*place, end) that `wants` names, or waiting rows. */
 typedef struct fetching {
     uint64_t *place, end;
     shmq_wants_row *wants;

@@ -263,7 +263,7 @@ static uint32_t together(const shmq_row_life *lives, uint32_t count, uint32_t ta
     return i;
 }
 
-/* What the file is too short for is zeros, which no checksum fits. */
+/* Bytes beyond the end of the file are zeros, which no checksum fits. */
 static bool read_some(int fd, unsigned char *to, uint64_t bytes, uint64_t at) {
     memset(to, 0, bytes);
     return read_at(fd, to, bytes, at) || errno == 0;

@@ -28,7 +28,7 @@ typedef struct file_entry {
     uint64_t enqueued_ns, expires_ns; /* as in the row: the search for ended lives reads the index only */
 } file_entry;
 
-/* What the index says of a row, authenticated with it. The row's ordinal is in its own bytes. */
+/* The index's words about a row, authenticated with it. The row's ordinal is in its own bytes. */
 typedef struct row_place {
     file_entry entry;
     uint32_t number, count; /* the row's number among those of its file */

@@ -57,7 +57,7 @@ static void forget(struct shmq_heads *heads, uint32_t i) {
     memmove(&heads->of[i], &heads->of[i + 1], (--heads->count - i) * sizeof *heads->of);
 }
 
-/* What the index of one write says, of so many keys at most. SHMQ_EMPTY: nothing. */
+/* The index of one write lists its rows with keys in [from, below), SHMQ_FILE_ROWS at most. SHMQ_EMPTY: none. */
 static shmq_status list(shmq_mover *t, struct shmq_heads *heads, uint64_t from, uint64_t below, uint32_t *count) {
     *count = below - from < SHMQ_FILE_ROWS ? (uint32_t)(below - from) : SHMQ_FILE_ROWS;
     if (*count > heads->most) {
@@ -74,7 +74,7 @@ static shmq_status list(shmq_mover *t, struct shmq_heads *heads, uint64_t from, 
     return *count != 0 ? SHMQ_OK : SHMQ_EMPTY;
 }
 
-/* What is known of the level, as it is now. */
+/* This process's heads of the level: purged ones are left out, and the times are by the max_ttl in force. */
 static shmq_status own(shmq_mover *t, struct shmq_heads **own) {
     shmq_ring *back = t->back;
     uint64_t max_ttl = shmq_load_relaxed(&t->q->page->settings.max_ttl_ns);

@@ -83,8 +83,8 @@ static bool mark_deleted(shmq_queue *q) {
     return true;
 }
 
-/* What may take long is done without the lock. If another process holds the lock, D4 is left to the next process that
- * makes a queue. */
+/* The process does without the lock all that may take long. If another process holds the lock then, the next process
+ * that makes a queue does D4. */
 static void end_service(shmq_queue *q) {
     empty_out(q);
     if (!any_rows(q)) {

@@ -196,7 +196,7 @@ static bool clear_way(shmq_queue *q, uint32_t number, uint32_t stop, uint64_t wo
     return true;
 }
 
-/* What all producers that are to be served want together. False: one of them wants whatever there is. */
+/* The wants of all producers that are to be served, summed up. False: one of them wants all there is. */
 static bool add_wants(shmq_queue *q, uint32_t number, uint32_t stop, shmq_room *wants) {
     uint64_t word;
     *wants = (shmq_room){0};

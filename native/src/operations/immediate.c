@@ -10,7 +10,7 @@ uint64_t shmq_immediate_until(shmq_queue *q) {
 
 enum fate { WAITS, IS_OFFERED, IS_LOCKED, IS_TAKEN, IS_GONE };
 
-/* What has become of the message. The flag R says that a consumer had it and gave it back: that counts as taken. */
+/* The fate of the message. The flag R says that a consumer had it and gave it back: that counts as taken. */
 static enum fate fate_of(const shmq_ring *r, shmq_slot_shm *slot, uint64_t position, uint64_t *word) {
     *word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
     if (shmq_load_acquire(&slot->position) != position ||

@@ -103,7 +103,7 @@ bool shmq_drop_oldest(shmq_queue *q, uint32_t depth, shmq_status why, bool *in_u
         if (claim_under_the_tail(level)) {
             return false;
         }
-        /* What was handed over is older; where it makes way, entries of this ring are handed over. */
+        /* Entries that were handed over are older; where they make way, entries of this ring are handed over. */
         bool rows = shmq_flow_is_on(flow) && shmq_load_seq(&level->shm->low) < shmq_flow_place(flow);
         return flow != 0 && !rows && shmq_may_flow(q) ? drop_of_flowed(level, NULL) : drop_of_level(level);
     }

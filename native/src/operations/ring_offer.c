@@ -1,4 +1,4 @@
-/* What becomes of an offer: the taker takes and settles it at once, acquires it, or gives it back. And the baton of a
+/* The ends of an offer: the taker takes and settles it at once, acquires it, or gives it back. And the baton of a
  * taker that leaves with an entry. */
 #include "shmq/queue_ending.h"
 #include "shmq/group.h"

@@ -9,8 +9,8 @@
 
 static bool is_counted_full(shmq_status status) { return shmq_no_room(status) && status != SHMQ_FULL_RING; }
 
-/* Puts. Where the count says "full" while a recount is asked for, the producer counts first. What a dead mover has left
- * half done must be ended before that. */
+/* Puts. Where the count says "full" while a recount is asked for, the producer counts first. Before that it ends a turn
+ * that a dead mover has left half done. */
 static shmq_status put_counted(shmq_queue *q, shmq_outgoing *o) {
     for (;;) {
         shmq_status status = shmq_put_now(q, o);
@@ -82,7 +82,7 @@ static shmq_status wait_for_room(shmq_queue *q, shmq_outgoing *o, uint64_t until
     return wait_once(q, o, until_ns, piece_ns);
 }
 
-/* What a call has met so far that looks for room. */
+/* The tries so far of a call that looks for room. */
 typedef struct room_try {
     shmq_status moved; /* of the last try to make room by the disk */
     bool locked_out; /* in the last try another process was the mover, and kept it from making room */

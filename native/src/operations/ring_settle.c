@@ -144,7 +144,7 @@ shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt) { return
 
 shmq_status shmq_put_back(shmq_queue *q, shmq_delivery *d) { return give_back(q, d, false, 0); }
 
-/* What has come back to one level. */
+/* The entries that have come back to one level. */
 typedef struct came_back {
     uint64_t lowest, lowest_old;
     uint32_t old;

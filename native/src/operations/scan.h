@@ -16,7 +16,7 @@ shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t
 /* Is the entry for d's taker? */
 bool shmq_scan_considers(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d);
 
-/* What a look at one ring of a queue that has flowed has found; nothing is offered. */
+/* The result of a look at one ring of a queue that has flowed; nothing is offered. */
 typedef struct shmq_found {
     shmq_delivery d;
     shmq_status status;

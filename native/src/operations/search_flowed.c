@@ -69,7 +69,7 @@ static shmq_row_use considers(void *context, const shmq_delivery *row) {
     return SHMQ_ROW_WANTED;
 }
 
-/* What a look at all slots has found beside the best entry. */
+/* Other entries that a look at all slots has found beside the best one. */
 typedef struct others {
     bool above; /* an available entry lies at or above the limit */
     bool fetched; /* an entry came in by itself */

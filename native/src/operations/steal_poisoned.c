@@ -3,7 +3,7 @@
  * who waits until the queue is empty cannot count on takers.
  *
  * Rows never change, and `tried` says up to where some may have failed. So each process looks at each row once, as long
- * as the settings stay as they are. What is on disk comes in by itself, and is then as any other. */
+ * as the settings stay as they are. A row among them comes in by itself, and is then an entry as any other. */
 #include <sched.h>
 
 #include "shmq/flow.h"

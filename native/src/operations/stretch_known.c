@@ -1,4 +1,4 @@
-/* What a process knows of the stretches of a ring. */
+/* The stretches of a ring, as a process knows them. */
 #include "shmq/stretch.h"
 
 #include <stdlib.h>

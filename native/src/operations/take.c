@@ -177,7 +177,7 @@ shmq_status shmq_receive_any(shmq_queue_wait *of, uint32_t count, uint32_t first
     return status;
 }
 
-/* Whatever the taker cannot copy: the caller decodes and settles it, or gives it back. */
+/* A message that the taker cannot copy stays its own: the caller decodes and settles it, or gives it back. */
 static shmq_status left_acquired(shmq_queue *q) {
     shmq_add_relaxed(&q->counters->received, 1);
     return SHMQ_OK;

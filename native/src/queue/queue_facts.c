@@ -1,4 +1,4 @@
-/* What users are told of a queue: its settings, its counters, its limits. */
+/* Facts about a queue for its users: its settings, its counters, its limits. */
 #include "shmq/facts.h"
 
 #include <string.h>

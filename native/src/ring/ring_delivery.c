@@ -1,4 +1,4 @@
-/* What a slot says of its message. The slot's memory may be damaged. */
+/* A message as its slot describes it. The slot's memory may be damaged. */
 #include "shmq/ring_delivery.h"
 
 #include <string.h>

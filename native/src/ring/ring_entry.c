@@ -1,4 +1,4 @@
-/* What an entry's slot and its cold record say, apart from its state. */
+/* An entry as its slot and its cold record describe it, apart from its state. */
 #include "shmq/cold.h"
 #include "shmq/ring_time.h"
 

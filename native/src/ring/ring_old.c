@@ -204,7 +204,7 @@ void shmq_old_follow(shmq_ring *r, shmq_old_list *list, uint64_t epoch) {
     list->epoch = epoch;
 }
 
-/* What the tail has carried since the list was made lies above its end: a few positions, looked at one by one. */
+/* Entries carried since the list was made lie above its end: a few positions, looked at one by one. */
 static bool extend(shmq_ring *r, shmq_old_list *list, uint64_t limit) {
     if (list->end <= list->begin || limit - list->end > list->room) {
         return false;

@@ -103,7 +103,7 @@ static void insert_if_here(shmq_ring *front, shmq_scattered *s, uint64_t p) {
     }
 }
 
-/* What has come in since: slots from the position on up to which it has looked. */
+/* Entries that have come in since: slots from the position on up to which the process has looked. */
 static void follow_tail(shmq_ring *front, shmq_scattered *s) {
     for (uint64_t steps = 0; s->whole && (s->tail & front->mask) < shmq_slots_laid(front); steps++) {
         uint64_t word = shmq_load_seq(&shmq_slot_at(front, s->tail)->word);
@@ -116,7 +116,7 @@ static void follow_tail(shmq_ring *front, shmq_scattered *s) {
     }
 }
 
-/* What has come back since. */
+/* Entries that have come back since. */
 static void follow_epoch(shmq_ring *front, shmq_scattered *s, uint64_t epoch) {
     uint64_t since = epoch - s->epoch;
     s->whole = s->whole && (int64_t)since >= 0 && since <= SHMQ_CELLS;

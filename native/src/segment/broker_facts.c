@@ -1,4 +1,4 @@
-/* What users are told of a broker and of its processes. */
+/* Facts about a broker and its processes for users. */
 #include "shmq/facts.h"
 
 #include <string.h>

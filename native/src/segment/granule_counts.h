@@ -1,4 +1,4 @@
-/* What the header counts of the granule map, so that a process that wants memory need not look at the whole map. */
+/* The header's counts of the granule map: a process that wants memory need not look at the whole map. */
 #ifndef SHMQ_GRANULE_COUNTS_H
 #define SHMQ_GRANULE_COUNTS_H
 
@@ -14,7 +14,7 @@ typedef struct shmq_granule_counts {
 
 /* Adds what the word says of its granule; the counts wrap around where one is taken away. */
 void shmq_granule_count(shmq_granule_counts *counts, uint64_t word);
-/* What the header says, and what it is to say. The second under the structure lock. */
+/* The counts as the header has them, and as it is to have them. The second under the structure lock. */
 shmq_granule_counts shmq_granule_counts_of(const shmq_member *m);
 void shmq_granule_counts_store(shmq_member *m, const shmq_granule_counts *counts);
 

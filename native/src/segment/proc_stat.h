@@ -1,4 +1,4 @@
-/* What /proc says of a process. */
+/* A process as /proc describes it. */
 #ifndef SHMQ_PROC_STAT_H
 #define SHMQ_PROC_STAT_H
 

@@ -91,8 +91,8 @@ static shmq_status prepare_page(shmq_member *m, uint32_t row) {
     return SHMQ_OK;
 }
 
-/* What the system says of this process, read before it takes the structure lock: a process that is stopped in these
- * calls must not hold up every process that joins, leaves or declares. */
+/* This process as the system describes it. The process asks before it takes the structure lock: stopped in these calls,
+ * it must not hold up all processes that join, leave or declare. */
 typedef struct description {
     char name[sizeof(((shmq_process_shm *)NULL)->name)];
     uint64_t start_time, pid_namespace;

@@ -1,4 +1,4 @@
-/* What a segment has of the memory of /dev/shm: reserved before the first touch, counted, and given back. */
+/* A segment's share of the memory of /dev/shm: reserved before the first touch, counted, and given back. */
 #include "segment/reservation.h"
 
 #include <errno.h>

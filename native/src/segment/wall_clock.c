@@ -13,8 +13,8 @@ static difference at(const shmq_member *m, uint64_t n) {
                         shmq_load_relaxed(&step->asleep_ns)};
 }
 
-/* What held at that time: the youngest step before it. The record behind the count may be written just now, and with it the oldest
- * one goes; of what is older still, the oldest that is kept is told. */
+/* The difference that held at that time: the youngest step before it. A process may just be writing the record behind
+ * the count, which takes the place of the oldest one. For older times the oldest record that is kept answers. */
 static difference difference_at(const shmq_member *m, uint64_t monotonic_ns) {
     uint64_t count = shmq_load_seq(&m->header->clock_steps_count),
              kept = count < SHMQ_CLOCK_STEPS ? count : SHMQ_CLOCK_STEPS - 1;
@@ -44,7 +44,7 @@ static void note(shmq_member *m, const difference *d) {
     (void)shmq_cas_seq(&m->header->clock_steps_count, count, count + 1);
 }
 
-/* What this process goes by until it looks again. */
+/* This process goes by that difference until it looks again. */
 static void go_by(shmq_member *m, const difference *d, uint64_t wall) {
     shmq_store_seq(&m->clock_offset_ns, d->offset_ns);
     shmq_store_seq(&m->clock_looked_ns, wall);

@@ -59,7 +59,7 @@ void shmq_files_touch(shmq_member *m, uint64_t now, shmq_budget *b) {
         touch(m->dir_fd, "segment");
         touch(m->dir_fd, "lock");
     }
-    /* There may be many files: a sleeper has time for them. What it does not come to, a later one does. */
+    /* There may be many files: a sleeper has time for them. A later sleeper does the rest. */
     if (b->spare != NULL && m->spill_base != 0) {
         touch_rows(m, b);
     }

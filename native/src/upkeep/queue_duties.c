@@ -1,4 +1,4 @@
-/* What a process does in a queue when its time has come. */
+/* The duties of a process in a queue, done when their time has come. */
 #include "shmq/duty.h"
 #include "shmq/level.h"
 #include "shmq/queue_ending.h"

@@ -7,7 +7,7 @@
 #define PRICE_ROW \
     1u /* comes in with others: fewer at a time would mean that a sleeper wakes for each few, on a busy machine too late */
 
-/* What is due of one write. SHMQ_NOT_FOUND: nothing is, of none from p->next on. */
+/* Fetches the due rows of one write. SHMQ_NOT_FOUND: no write from p->next on has any. */
 static shmq_status fetch_some(shmq_piece *x) {
     const shmq_row_life *lives;
     uint32_t count = SHMQ_WAITED_AT_ONCE, passed = 0;
