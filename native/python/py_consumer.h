@@ -81,7 +81,7 @@ bool consumer_is_open(py_consumer *whole);
 /* Before and after a wait. False: no credit. *own_row: this thread sleeps on the consumer's row. */
 bool consumer_enters(py_consumer *whole, bool *own_row);
 int consumer_leaves(py_consumer *whole, bool own_row);
-/* What a take by `self` answers: the message, or an exception. If the consumer is closed, the last taker gives its row
+/* The answer of a take by `self`: the message, or an exception. If the consumer is closed, the last taker gives its row
  * back. */
 PyObject *consumer_left(py_consumer *self, PyObject *message);
 

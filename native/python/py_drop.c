@@ -4,9 +4,9 @@
  * and a KeyboardInterrupt raised in a destructor is printed and lost. So Python runs here only after a message was
  * dropped unsettled, or a loop was left.
  *
- * What handlers raise here is kept until all is done. Only then the interpreter gets it, and raises it in the main
- * thread a moment later. At once, the very next try would raise it, at the entry of the callback: one signal would use
- * up all tries. */
+ * An exception that a handler raises here is kept until all is done. Only then the interpreter gets it, and raises it
+ * in the main thread a moment later. At once, the very next try would raise it, at the entry of the callback: one
+ * signal would use up all tries. */
 #include "py_queue.h"
 
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
-/* What a header block may hold, for code that reads or writes many at once. shmq/headers.py explains what may not
- * be. */
+/* The allowed contents of a header block, for code that reads or writes many at once. shmq/headers.py explains what is
+ * not allowed. */
 #ifndef SHMQ_PY_HEADERS_H
 #define SHMQ_PY_HEADERS_H
 

@@ -1,4 +1,4 @@
-/* What Python needs of a queue besides messages: settings, counts, rows, shutdown. */
+/* Calls on a queue besides those for messages: settings, counts, rows, shutdown. */
 #include <string.h>
 
 #include "py_queue.h"

@@ -356,7 +356,7 @@ static PyMethodDef methods[] = {
     {"alerts", member_alerts, METH_NOARGS, "Is it time to look for alerts? Asks once."},
     {"disk_alerts", member_disk_alerts, METH_NOARGS,
      "(nine tenths of the budget are used, a producer was refused room, bytes): the first two only if this process logs them."},
-    {"wall_of", shmq_py_wall_of, METH_O, "wall_of(ns) What the wall clock said at this time of the monotonic one."},
+    {"wall_of", shmq_py_wall_of, METH_O, "wall_of(ns) The time of the wall clock at this time of the monotonic one."},
     {"age_ns", shmq_py_age_ns, METH_O, "age_ns(ns) How long ago that was, time asleep included."},
     {"gone", member_gone, METH_NOARGS, "Has the broker been deleted, or its directory?"},
     {"delete", member_delete, METH_O,

@@ -7,7 +7,7 @@
 #include "shmq/reap.h"
 #include "shmq/wait_time.h"
 
-/* What was counted before a fork are the parent's calls and views. */
+/* Counts from before a fork are of the parent's calls and views. */
 static void count_anew(shmq_py_member *self) {
     if (self->serial != self->member->serial) {
         self->serial = self->member->serial;
@@ -49,8 +49,8 @@ static void nap(void) {
     Py_END_ALLOW_THREADS
 }
 
-/* Another thread ends the membership, or has. Whoever closes as well returns when that is done: at the end of a process it
- * would be cut off else. In a child of a fork no thread does it. */
+/* Another thread ends the membership, or has. A thread that closes as well returns after that one: else the end of the
+ * process would cut that one off. In a child of a fork no thread does it. */
 static void wait_for_other_closer(const shmq_py_member *self) {
     while (shmq_member_is_closing(self->member) && !self->kept && !shmq_member_forked(self->member)) {
         nap();

@@ -167,7 +167,7 @@ static PyObject *body_object(const py_queue *self, const shmq_delivery *d) {
     return bytes;
 }
 
-/* What is not decoded: a producer put what is no text, or the body is damaged, or another message's by now. */
+/* A body that is not decoded: its producer put no text, or it is damaged, or another message's by now. */
 static SHMQ_NOINLINE PyObject *strange_body(const py_queue *self, const shmq_delivery *d, shmq_copied *copied_as) {
     *copied_as = SHMQ_COPIED_NOTHING;
     if (!PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
@@ -183,7 +183,7 @@ static SHMQ_NOINLINE PyObject *strange_body(const py_queue *self, const shmq_del
     return body;
 }
 
-/* What the copy stands for. The copy itself where Python has to look: it says what is wrong with it. */
+/* The value that the copy stands for. The copy itself where Python has to look: it says what is wrong with it. */
 static PyObject *json_body(PyObject *copy, shmq_copied *copied_as) {
     PyObject *value = json_read(PyBytes_AsString(copy), PyBytes_Size(copy));
     if (value == NULL && !PyErr_Occurred()) {

@@ -212,7 +212,7 @@ PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs
     return put_and_clear(self, &p, until);
 }
 
-/* What all bodies of a batch have in common. */
+/* The part that all bodies of a batch have in common. */
 typedef struct batch {
     put_options plain;
     bool is_plain;
@@ -342,7 +342,7 @@ static int is_mapping(PyObject *o) {
     return answer;
 }
 
-/* What a put() was meant for: the iterable would give its characters, numbers or keys. True: an exception is set. */
+/* One body, meant for put(): as an iterable it gives its characters, numbers or keys. True: an exception is set. */
 static bool is_one_body(PyObject *bodies) {
     const char *parts = PyUnicode_Check(bodies) ? "characters" : "bytes as numbers";
     if (!PyUnicode_Check(bodies) && !PyBytes_Check(bodies) && !PyByteArray_Check(bodies) &&

@@ -14,7 +14,7 @@ static uint64_t body_end(const bodies *b, uint64_t n) {
     return b->wide ? ((const uint64_t *)b->ends)[n] : ((const uint32_t *)b->ends)[n];
 }
 
-/* What each row has besides its body, in columns. */
+/* The columns of a row besides its body. */
 enum { CONTENTS, PRIORITIES, TTLS, HEAD_ENDS, HEADS, OPTIONS };
 
 static uint64_t headers_end(const Py_buffer *ends, uint64_t n) {

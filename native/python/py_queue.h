@@ -1,4 +1,4 @@
-/* What the files of the queue's binding share. */
+/* Declarations that the files of the queue's binding share. */
 #ifndef SHMQ_PY_QUEUE_H
 #define SHMQ_PY_QUEUE_H
 
@@ -108,7 +108,7 @@ void parcel_clear(parcel *p);
 PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, shmq_copied *copied_as);
 /* Makes a dead letter of an acquired entry that no consumer may get: self._dead_letter(delivery). */
 bool queue_dead_letter(py_queue *self, const shmq_delivery *d);
-/* What get and receive do before and after their waits: interpreter lock, signal handlers, dead letters. */
+/* The steps of get and receive before and after their waits: interpreter lock, signal handlers, dead letters. */
 typedef struct py_caller {
     shmq_caller c;
     py_queue *queue;
@@ -159,7 +159,7 @@ shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out,
 /* Sets `accepted` of the exception that is set: how many of the call's messages are in. In C: a signal handler that ran
  * in Python code would raise an exception without it. */
 void queue_tell_accepted(unsigned long long accepted);
-/* What get does when nothing is there at once: waits without the interpreter lock, and runs signal handlers. */
+/* The rest of a get that finds nothing at once: it waits without the interpreter lock, and runs signal handlers. */
 shmq_status queue_get_later(py_queue *self, shmq_getting *g, uint64_t until_ns, shmq_delivery *d);
 PyObject *queue_browse_columns(PyObject *o, PyObject *args);
 PyObject *queue_get_columns(PyObject *o, PyObject *args);

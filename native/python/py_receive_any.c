@@ -115,7 +115,8 @@ static PyObject *next_of_any(py_consumer *whole, PyObject *parts, several *s, ui
 
 /* ---- what has news ---- */
 
-/* What a consumer of several queues remembers between its calls. It has its parts, which keep what this points to. */
+/* A consumer of several queues remembers this between its calls. The consumer has its parts, which keep all that this
+ * points to. */
 struct consumer_news {
     PyObject *parts; /* borrowed */
     several s;

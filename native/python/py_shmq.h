@@ -1,4 +1,4 @@
-/* What the files of the extension module share. Limited API of CPython 3.11. */
+/* Declarations that the files of the extension module share. Limited API of CPython 3.11. */
 #ifndef SHMQ_PY_SHMQ_H
 #define SHMQ_PY_SHMQ_H
 
@@ -39,7 +39,7 @@ void shmq_py_view_gone(shmq_py_member *self);
 /* Ends the membership: new calls fail, running ones end, and what this process has in hand goes back to its places. The row
  * is kept while views exist. */
 shmq_status shmq_py_member_end(shmq_py_member *self);
-/* What a closed member keeps open ends with it, or with the last of its views. */
+/* Ends all that a closed member keeps open: with itself, or with the last of its views. */
 void shmq_py_member_give_back(shmq_py_member *self);
 
 /* The type Member; one interpreter in a process, see module.c. */

@@ -59,7 +59,7 @@ static PyType_Slot subscription_slots[] = {
     {Py_tp_new, (void *)subscription_new},
     {Py_tp_dealloc, (void *)subscription_dealloc},
     {Py_tp_methods, subscription_methods},
-    {Py_tp_doc, "What a consumer takes, and how far it has looked."},
+    {Py_tp_doc, "The messages that a consumer takes, and how far it has looked."},
     {0, NULL},
 };
 PyType_Spec subscription_spec = {

@@ -1,4 +1,4 @@
-/* What both a membership and an observer tell: memory and counters of the segment, names of its queues. */
+/* Memberships and observers both tell this: memory and counters of the segment, names of its queues. */
 #ifndef SHMQ_PY_USAGE_H
 #define SHMQ_PY_USAGE_H
 
