@@ -1,5 +1,5 @@
-/* What every backing promises (`struct shmq_backing`), as one suite: each store has a subject, and all run the same. The words are
- * those of docs/protocol-flow.md#the-backing. */
+/* Promises of every backing (`struct shmq_backing`), as one suite: each store has a subject, and all run the same. The
+ * words are those of docs/protocol-flow.md#the-backing. */
 #ifndef SHMQ_TESTS_BACKING_CONTRACT_H
 #define SHMQ_TESTS_BACKING_CONTRACT_H
 
@@ -93,7 +93,7 @@ static inline uint32_t contract_read(uint32_t which, uint64_t from, uint64_t bel
     return count;
 }
 
-/* What is there of [first, first + count), with gaps of `step`, is all there, and as it was written. */
+/* From `first` on `count` rows are there, one at each `step`, as they were written; there are no others in between. */
 static inline void contract_has(uint32_t which, uint64_t first, uint64_t step, uint32_t count, uint64_t version) {
     uint64_t from = first, seen = 0;
     shmq_row rows[7];
@@ -175,7 +175,7 @@ static void rows_that_a_dead_mover_left_go_with_the_next_write(void) {
     contract_has(0, 20, 1, 10, 3);
 }
 
-/* Whoever sweeps names what is left: all in between stays. */
+/* The sweeper names the rows that are left: all in between stay. */
 static void a_sweep_takes_no_row_in_between(void) {
     contract_put(0, 0, 10, 1);
     contract_put(0, 10, 10, 1);
@@ -199,7 +199,7 @@ static void what_one_process_writes_the_other_reads(void) {
     }
 }
 
-/* What lies below may have been deleted, or not. */
+/* Rows below it may have been deleted, or not. */
 static void rows_stay_until_low_has_passed_them(void) {
     for (uint64_t turn = 0; turn < 6; turn++) {
         contract_put(turn & 1, turn * 10, 10, turn);
@@ -255,7 +255,7 @@ static void an_erased_row_is_gone_for_everybody_and_no_other(void) {
     }
 }
 
-/* Of [from, below), as they were written; how many of them are there. What was erased may be told of. */
+/* Of [from, below), as they were written; how many of them are there. Erased ones may be told of. */
 static uint32_t contract_lives(uint32_t which, uint64_t from, uint64_t below, uint64_t version) {
     shmq_row_life lives[7];
     uint32_t there = 0;
@@ -415,7 +415,7 @@ static void rows_take_no_more_room_than_was_counted(void) {
     CHECK_EQUAL(subject->bytes(), 0);
 }
 
-/* Whatever is flipped at rest: a row is as it was put, or its own checksum says that it is not, or it is not there. */
+/* Bits are flipped at rest: a row is as it was put, or its own checksum says that it is not, or it is not there. */
 static void a_changed_byte_is_never_delivered(uint64_t seed, uint64_t flips) {
     uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) | 1, spoilt = 0, missing = 0;
     contract_put(0, 0, 16, 1);

@@ -72,7 +72,7 @@ static inline bool traffic_move(traffic_slot *slot, uint64_t from, uint32_t owne
     return shmq_cas_seq(&slot->word, from, traffic_to(from, owner, state));
 }
 
-/* What a settlement does; also what is done for one that died in it. */
+/* The step of a settlement; others do it, too, for a process that died in it. */
 static inline void traffic_finish(shmq_member *m, traffic_slot *slot, uint64_t dequeued) {
     shmq_block_drop(m, shmq_load_seq(&slot->offset), (uint32_t)shmq_load_seq(&slot->generation), 0);
     traffic_move(slot, dequeued, 0, T_EMPTY);

@@ -1,4 +1,4 @@
-/* Everything that looks at many roots of a segment. What it answers does not matter; that it comes back does. */
+/* All calls that look at many roots of a segment. Their answers do not matter; that they come back does. */
 #ifndef SHMQ_TESTS_LOOKS_H
 #define SHMQ_TESTS_LOOKS_H
 

@@ -17,7 +17,7 @@
 #define MEETING_STEPS (1 << 20)
 #define MEETING_WAIT_MS 20 /* a deed that waits for the one that stands still ends behind it */
 
-/* What both have done in one round. */
+/* The deeds of both in one round. */
 typedef struct meeting_tally {
     shmq_a64 put, gone; /* messages: put; dropped, expired, purged */
     shmq_a32 taken[MEETING_NUMBERS];

@@ -1,4 +1,4 @@
-/* What the two of a meeting do: each deed tells the tally what it took, or what is gone. */
+/* The deeds of the two in a meeting: each tells the tally which messages it took, or how many are gone. */
 #ifndef SHMQ_TESTS_MEETING_DEEDS_H
 #define SHMQ_TESTS_MEETING_DEEDS_H
 

@@ -385,8 +385,8 @@ static inline void worker_finish(member_worker *w) {
     }
 }
 
-/* Hand over at once: producers only put, consumers only take, and hardly anything lies in between. What a publish or a
- * settlement fails to order is not ordered by chance then, through some other word that both have touched since. */
+/* Hand over at once: producers only put, consumers only take, and hardly anything lies in between. Order that a publish
+ * or a settlement fails to make does not come by chance then, by some other word that both have touched since. */
 static inline void worker_hand_over(member_worker *w, bool produces) {
     shmq_add_relaxed(&w->board->steps, 1);
     if (produces) {

@@ -77,7 +77,7 @@ static inline uint64_t number_of(const shmq_delivery *d) {
     return number;
 }
 
-/* What a subscription wants: messages with an even number. */
+/* A subscription that wants messages with an even number. */
 static inline bool wants_even(void *context, const shmq_ring *level, const shmq_delivery *d) {
     uint64_t number;
     (void)context;
@@ -173,7 +173,7 @@ static inline uint32_t state_at(shmq_queue *q, uint64_t position) {
     return shmq_word_state(shmq_load_seq(&shmq_slot_at(&q->first, position)->word));
 }
 
-/* What put does up to its claim, and then nothing: as if the process stood still there. */
+/* A put up to its claim, and no further: as if the process stood still there. */
 static inline uint64_t claim_by_hand(shmq_queue *q) {
     CHECK(shmq_load_seq(&q->page->maxsize) == 0 || shmq_count_take(q, 1));
     uint64_t t = shmq_load_seq(&q->first.shm->tail);

@@ -78,7 +78,7 @@ static inline bool scratch_exists(void) {
     return access(path, F_OK) == 0;
 }
 
-/* What a SIGKILL of the member's process does to others: the kernel drops its locks, its words stay. */
+/* Others see this as a SIGKILL of the member's process: the kernel drops its locks, its words stay. */
 static inline void scratch_kill(shmq_member *m) {
     m->process->start_time = 0; /* else others would find that this process runs, and has only lost its lock */
     shmq_before_kernel(&m->process->word);

@@ -38,7 +38,7 @@ static void kill_and_wait(pid_t child) {
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL); /* else a check of its own has failed */
 }
 
-/* What a reaper does for a row: its slots, its pins, its blocks; then the row may be used again. */
+/* The steps of a reaper for a row: its slots, its pins, its blocks; then the row may be used again. */
 static void repair(uint32_t row) {
     uint64_t row_word = shmq_load_seq(&m->rows[row].word);
     for (uint32_t i = 0; i < TRAFFIC_SLOTS; i++) {

@@ -272,7 +272,7 @@ static void part_says(shmq_member *eye, const char *name, int verdict, const cha
     CHECK(strstr(verdict == SHMQ_DAMAGED ? finding.fault : finding.why, words) != NULL);
 }
 
-/* What stays is damage, also without the lock; while somebody changes the structure nobody can tell. */
+/* A fault that stays is damage, also without the lock; while a process changes the structure, no look can tell. */
 static void looks_without_the_lock_agree_or_cannot_decide(void) {
     begin(true);
     shmq_member *eye;

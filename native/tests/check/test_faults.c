@@ -188,7 +188,7 @@ static void a_consumer_row_or_sleeper_that_makes_no_sense_is_told(void) {
     shmq_store_seq(&consumer->sleeps_on, own + 4);
     must_say(verdict_of(shmq_segment_fault), "", __FILE__, __LINE__);
     shmq_store_seq(&consumer->sleeps_on, 0);
-    /* What deaths in opening and closing a row leave is no damage: the bit is not set, whatever the row says. */
+    /* Deaths in opening and closing a row leave no damage: the bit is not set, whatever the row says. */
     CHECK(shmq_withdraw(qb, row, false) == false);
     shmq_and_seq(&chunk->used, ~(UINT64_C(1) << row));
     must_say(verdict_of(shmq_segment_fault), "", __FILE__, __LINE__);

@@ -1,5 +1,5 @@
-/* Words of the segment that change again and again while others look: between a check and a use as well. Whoever looks
- * finds a fault or none, and reads nothing outside of the segment. */
+/* Words of the segment that change again and again while others look: between a check and a use as well. A process that
+ * looks finds a fault or none, and reads nothing outside of the segment. */
 #include <pthread.h>
 
 #include "looks.h"

@@ -81,7 +81,7 @@ static uint32_t served(shmq_queue *q, const uint32_t *rows, uint32_t count) {
     return all;
 }
 
-/* Whoever is waited for has been since that much earlier. */
+/* Consumers that are waited for have been since that much earlier. */
 static void let_the_patience_pass(void) {
     for (uint32_t row = 1; row < SHMQ_ROWS_A_CHUNK; row++) {
         shmq_a64 *awaited = &shmq_row_at(qa, row)->awaited;

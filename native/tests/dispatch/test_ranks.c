@@ -316,7 +316,7 @@ static uint32_t served(const uint32_t row[5]) {
 
 static uint32_t privileges(void) { return shmq_load_seq(&m->process->privileges); }
 
-/* Whoever is live has a privilege, so that the watch looks after its process. */
+/* A live consumer has a privilege, so that the watch looks after its process. */
 static void test_who_keeps_others_waiting_has_a_privilege(void) {
     begin(1);
     uint32_t first = open_row(0, false);

@@ -75,7 +75,7 @@ static uint32_t told(void) {
     return count;
 }
 
-/* What a sleeper does that was told: it takes what it wants, and sleeps again. */
+/* A sleeper that was told takes the message that it wants; then it may sleep again. */
 static uint64_t take(sleeper *s) {
     shmq_delivery d;
     (void)shmq_withdraw(theirs, s->row, false);

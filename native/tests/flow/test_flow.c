@@ -42,7 +42,7 @@ static void puts_and_gets_take_turns_while_it_flows(void) {
     end();
 }
 
-/* What somebody has in hand stays where it is, and comes first when it is given back. */
+/* Messages in hand stay where they are, and come first when they are given back. */
 static void what_is_given_back_while_it_flows_is_first(void) {
     begin();
     put_numbers(q, 0, 3000);

@@ -180,7 +180,7 @@ static void the_oldest_is_dropped_wherever_it_is(void) {
     end();
 }
 
-/* What was fetched lies in the front ring between entries that are older than it. */
+/* A fetched entry lies in the front ring between entries that are older. */
 static void what_was_fetched_is_dropped_in_its_turn(void) {
     begin();
     put_numbers(q, 0, MANY);

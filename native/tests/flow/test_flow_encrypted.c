@@ -1,5 +1,5 @@
-/* What goes to disk is encrypted: nothing of it can be read there, rows count only where they were written, and without the key all
- * stays as it is. */
+/* Messages on disk are encrypted: nothing of them can be read there. Rows count only where they were written, and all
+ * stays as it is without the key. */
 #include <errno.h>
 
 #include "flow_pair.h"
@@ -69,7 +69,7 @@ static void put_texts(const char *text, uint32_t count) {
     }
 }
 
-/* What is seen without a key, so that the test can fail, is not with one. */
+/* The text is seen where there is no key, so that the test can fail; with a key it is not. */
 static void nothing_that_was_put_can_be_read_on_disk(void) {
     const char *text = "the quick brown fox jumps over the lazy dog";
     for (int with_key = 0; with_key < 2; with_key++) {
@@ -277,7 +277,7 @@ static uint64_t take_rest(shmq_queue *of) {
     return told;
 }
 
-/* Whoever can write to the directory, and has seen other files of the same key. */
+/* The attacker can write to the directory, and has seen other files of the same key. */
 static void a_file_counts_only_where_it_was_written(void) {
     for (int way = 0; way < 3; way++) {
         scratch_key = one_key;

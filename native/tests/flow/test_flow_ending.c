@@ -113,7 +113,7 @@ static void who_cannot_reach_the_disk_leaves_the_rows_to_others(void) {
     end();
 }
 
-/* What is told of a queue that ends is what its page says; one that leads nowhere is none. */
+/* A queue that ends is as its page says; an entry that leads to no page is no such queue. */
 static void an_ending_queue_that_is_damaged_is_left_alone(void) {
     begin("dead", 1);
     char name[SHMQ_NAME_MAX + 1];

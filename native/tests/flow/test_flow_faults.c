@@ -89,7 +89,7 @@ static void counts_are_not_compared_amid_a_turn(void) {
     end_flowing();
 }
 
-/* Whatever else is wrong with it is told where that ring is looked at. */
+/* Its other faults are told where that ring is looked at. */
 static void a_front_ring_that_leads_nowhere_is_left_to_others(void) {
     begin_flowing();
     uint64_t slots = front.shm->slots;

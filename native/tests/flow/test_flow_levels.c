@@ -152,7 +152,7 @@ static void a_browser_sees_each_level_with_its_rows(void) {
     end();
 }
 
-/* What is on disk when its queue is deleted goes where the dead go: everything comes out, once. */
+/* Rows of a queue that is deleted go where the dead go: every message comes out, once. */
 static void what_a_deleted_queue_has_on_disk_is_buried(void) {
     dead_letters = "letters";
     begin(4000);
@@ -236,7 +236,7 @@ static void a_mover_that_dies_in_one_level_loses_and_doubles_nothing(void) {
             a_mover_dies_at(depth, behind != 0 ? FAULTY_DIES_BEHIND : FAULTY_DIES_BEFORE);
             uint32_t reaped;
             CHECK_EQUAL(shmq_reap_dead(m, &reaped), SHMQ_OK);
-            /* Whoever moves next, in another level, puts this one right. */
+            /* The next mover, in another level, puts this one right. */
             CHECK_EQUAL(shmq_purger_make_room(q, shmq_level(q, (depth + 1) % LEVELS)), SHMQ_OK);
             CHECK_EQUAL(shmq_load_seq(&q->page->unfinished), 0);
             CHECK_EQUAL(census_of(q).ready, MANY);

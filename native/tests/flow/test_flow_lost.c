@@ -197,7 +197,7 @@ static void a_directory_out_of_reach_is_told_and_nothing_is_lost(void) {
     end();
 }
 
-/* What cannot be deleted, and may be taken for rows. */
+/* Garbage that cannot be deleted, and may be taken for rows. */
 static void garbage_that_stays_keeps_messages_in_memory(void) {
     begin();
     put_numbers(q, 0, MANY);

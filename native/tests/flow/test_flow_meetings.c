@@ -11,7 +11,7 @@ static void some(shmq_queue *q) {
     CHECK(shmq_flow_rows(q) != 0);
 }
 
-/* What is in memory is gone: the next one comes from disk. */
+/* The messages in memory are gone: the next one comes from disk. */
 static void take_from_memory(actor *by) {
     for (int i = 0; i < 3; i++) {
         get_one(by);

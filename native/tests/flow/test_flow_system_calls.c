@@ -25,7 +25,7 @@ typedef struct board {
     unsigned deaths[DEADLY_KINDS];
 } board;
 
-/* What a process does, after others have done what comes before it; `least`: so many deaths at least, of each moment but amid. */
+/* A deed of the victim, after others have done `before`; `least`: so many deaths at least, of each moment but amid. */
 typedef struct deed {
     const char *name;
     void (*before)(void);
@@ -278,7 +278,7 @@ static void a_file_of_a_dead_one(void) {
     next_number++;
 }
 
-/* What there must be, and what there may be besides. */
+/* How many messages there must be, and how many there may be besides. */
 static void count(uint64_t *accepted, uint64_t *leaving) {
     *accepted = *leaving = 0;
     for (uint64_t i = 0; i < next_number; i++) {
@@ -336,9 +336,9 @@ static void end(void) {
     scratch_spill_end();
 }
 
-/* What a death behind a call leaves one before the next call leaves, too. After the one, rows are written while those of before
- * are there; after the other when these have been taken, and none of them written again: the next file is shorter than the one that
- * the dead one has not finished. */
+/* A death behind a call leaves the same as one before the next call. After the first, rows are written while those of
+ * before are there. After the second these have been taken, and none is written again: the next file is shorter than
+ * the one that the dead process has not finished. */
 static void go_on(const deed *d, enum deadly_moment moment) {
     scratch_examine_queue(q->index, false);
     reap_all(m, 1);

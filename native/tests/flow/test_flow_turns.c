@@ -31,7 +31,8 @@ static void missed_for_a_turn(void) {
     shmq_add_seq(&m->header->flushes, 1);
 }
 
-/* Others move, turn after turn, whenever the caller looks, for longer than the patience. What goes to disk is taken up by others. */
+/* Others move, turn after turn, whenever the caller looks, for longer than the patience. Still others take up the room
+ * that they make. */
 static void *move_often(void *unused) {
     for (uint64_t end = shmq_now_ns() + PATIENCE + PATIENCE / 2; shmq_now_ns() < end;) {
         missed_for_a_turn();

@@ -158,7 +158,7 @@ static void waiting_producers_are_counted_without_the_dead(void) {
     end();
 }
 
-/* What a process that dies amid joining or leaving has said: of its part nothing, or nothing any more. */
+/* A process dies amid joining or leaving: its own part says nothing yet, or nothing any more. */
 static void die_between(const shmq_waiters *w) {
     shmq_add_seq(w->changing, 1);
     shmq_add_seq(w->sum, (UINT64_C(1) << 32) + 1);

@@ -45,7 +45,7 @@ static void end(void) {
     scratch_remove();
 }
 
-/* What a put leaves that was stopped right after its claim. */
+/* The traces of a put that was stopped right after its claim. */
 static uint64_t claim_and_stop(void) {
     uint64_t t = shmq_load_seq(&q->first.shm->tail);
     shmq_slot_shm *slot = shmq_slot_at(&q->first, t);

@@ -20,7 +20,7 @@ static void end(void) {
     scratch_remove();
 }
 
-/* What a browser that starts at 0 is shown, as a number with a digit a message. */
+/* The messages that a browser sees from 0 on, as a number with a digit a message. */
 static uint64_t shown(void) {
     uint64_t position = 0, all = 0;
     shmq_delivery d;

@@ -203,7 +203,7 @@ static void test_a_signal_ends_a_sleep(void) {
     end();
 }
 
-/* What makes no sense is not withdrawn, but out of service: nobody can say any more that nobody had it. */
+/* A message that makes no sense is not withdrawn, but out of service: no word says any more that nobody had it. */
 static void test_a_damaged_one_is_not_withdrawn(void) {
     begin();
     shmq_outgoing o = put_one();

@@ -78,7 +78,7 @@ static void one_that_a_consumer_holds_is_taken_from_it(void) {
     end();
 }
 
-/* What is locked is passed, the next one goes, and the newcomer stays. Shows R12. */
+/* A locked message is passed, the next one goes, and the newcomer stays. Shows R12. */
 static void one_that_is_being_settled_is_left_alone(void) {
     begin(2, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
@@ -299,7 +299,7 @@ static void the_least_important_goes_first(void) {
     end();
 }
 
-/* What makes no sense goes out of service, and the next one is dropped. */
+/* A message that makes no sense goes out of service, and the next one is dropped. */
 static void a_damaged_one_is_passed(void) {
     begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);

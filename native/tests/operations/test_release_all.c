@@ -6,7 +6,7 @@
 static shmq_member *m;
 static shmq_queue *q;
 
-/* What happens when the clock is read, once. */
+/* Called when the clock is read, once. */
 static void (*meanwhile)(void);
 
 uint64_t __real_shmq_now_ns(void);

@@ -1,4 +1,4 @@
-/* What seldom happens: calls that are interrupted, or whose queue goes while they wait; limits; files that are no segment. */
+/* Seldom events: calls that are interrupted, or whose queue goes while they wait; limits; files that are no segment. */
 #include <signal.h>
 
 #include "../src/segment/segment_layout.h"
@@ -203,7 +203,7 @@ static shmq_outgoing delayed(const uint64_t *number, struct iovec *piece) {
                            .not_before_ns = shmq_now_ns() + 3600 * SECOND};
 }
 
-/* What waits for its time, too; and what is somebody's stays. */
+/* Messages that wait for their time go, too; those in hand stay. */
 static void a_purge_takes_what_is_held_for_later(void) {
     begin(0);
     static const uint64_t number = 7;
@@ -287,7 +287,7 @@ static void a_full_directory_is_told(void) {
     end();
 }
 
-/* What bodies have given back, but no queue has claimed yet, makes room for a queue. */
+/* Memory that bodies have given back, but no queue has claimed yet, makes room for a queue. */
 static void a_queue_takes_what_bodies_have_left(void) {
     static shmq_block taken[4096];
     begin(0);

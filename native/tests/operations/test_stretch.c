@@ -1,5 +1,5 @@
-/* What a process keeps of its counts is what it finds when it looks at every slot, whatever was done since, and by whom;
- * also after a death between a slot and the word of its stretch. */
+/* The counts that a process keeps are those that a look at every slot finds, whatever was done since, and by whom. This
+ * holds after a death between a slot and the word of its stretch, too. */
 #include <pthread.h>
 
 #include "scratch_queue.h"
@@ -170,7 +170,7 @@ static void *count_on(void *unused) {
     return unused;
 }
 
-/* Whatever counts and changes met, what is known of a queue at rest is right. */
+/* The counts of a queue at rest are right, whatever counts and changes met before. */
 static void test_what_changes_amid_a_count_is_counted_later(void) {
     scratch_create(false);
     shmq_member *m = scratch_attach();

@@ -227,7 +227,7 @@ static uint64_t offset_of(const volatile void *word) {
     return (uint64_t)((const volatile unsigned char *)word - m->base);
 }
 
-/* What says on which word a watcher sleeps may be damaged: nothing else is raised. */
+/* The offset of the word on which a watcher sleeps may be damaged: no word but a wake word is raised. */
 static void no_word_is_raised_but_one_to_sleep_on(void) {
     begin();
     shmq_queue_shm *page = q[0]->page;

@@ -24,7 +24,7 @@ static void end(void) {
     scratch_remove();
 }
 
-/* What the other reaper has done when we ask for the nth time whether the process is dead. */
+/* The step of another reaper that has come before we ask for the nth time whether the process is dead. */
 typedef struct rival {
     int asked, when;
     uint64_t row_word;

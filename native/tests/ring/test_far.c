@@ -1,5 +1,5 @@
-/* After more messages than any test can send: laps of 32 bits and positions of 44 begin with 0 again. Whoever was away
- * meanwhile, or comes then for the first time, finds what is there. */
+/* After more messages than any test can send: laps of 32 bits and positions of 44 begin with 0 again. A process that
+ * was away meanwhile, or comes then for the first time, finds the entries that are there. */
 #include "../killstep/ring_place.h"
 #include "scratch_queue.h"
 #include "shmq/subscription.h"
@@ -48,7 +48,7 @@ static void put_some(uint64_t first, uint64_t count) {
     }
 }
 
-/* What has gone by before it: half of all laps and all of them, half of all positions and all of them, and a little more. */
+/* How much has gone by before it: half and all of the laps, half and all of the positions, a little less or more. */
 static const uint64_t far[] = {
     LAPS_BEGIN_AGAIN / 2 - 5,      LAPS_BEGIN_AGAIN / 2 + 5,      LAPS_BEGIN_AGAIN - 5,      LAPS_BEGIN_AGAIN + 5,
     POSITIONS_BEGIN_AGAIN / 2 - 5, POSITIONS_BEGIN_AGAIN / 2 + 5, POSITIONS_BEGIN_AGAIN - 5, POSITIONS_BEGIN_AGAIN + 5,

@@ -26,7 +26,7 @@ static void end(void) {
     scratch_remove();
 }
 
-/* What the system says that the segment has. */
+/* The memory of the segment, as the system counts it. */
 static uint64_t memory(void) {
     struct stat file;
     CHECK(fstat(m->map_fd, &file) == 0);

@@ -107,7 +107,7 @@ static void life(void) {
     leave(m);
 }
 
-/* Whoever comes after finds a segment that works. */
+/* A process that comes after finds a segment that works. */
 static void check_after(long n, int number) {
     shmq_member *m = NULL;
     shmq_status status = shmq_member_attach(scratch_name, NULL, &m);
@@ -232,7 +232,7 @@ static void test_an_inspection_in_which_any_call_fails_removes_nothing(void) {
     CHECK(removed && !scratch_exists());
 }
 
-/* What it holds goes back all the same: else its row would be free while words name it. */
+/* Its messages go back all the same: else its row would be free while words name it. */
 static void test_who_leaves_without_memory_for_a_handle_gives_back_what_it_holds(void) {
     scratch_create(false);
     shmq_member *m = scratch_attach(), *other = scratch_attach();

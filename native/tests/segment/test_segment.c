@@ -381,7 +381,7 @@ static void test_a_segment_is_joined_and_removed_only_for_the_directory_that_it_
     }
     CHECK_EQUAL(shmq_segment_remove(scratch_name, &elsewhere, false), SHMQ_FOREIGN);
     CHECK_EQUAL(shmq_segment_remove(scratch_name, &stranger, false), SHMQ_FOREIGN);
-    /* What the directory allows, and what the segment does, must be the same. */
+    /* The directory and the segment must allow the same. */
     CHECK(chmod(ours, 0770) == 0);
     CHECK_EQUAL(shmq_member_attach(scratch_name, &home, &m), SHMQ_DENIED);
     char path[300];

@@ -1,4 +1,4 @@
-/* What has its time comes in rounds: how much one of them does, where the next goes on, and what comes in between. */
+/* Due duties are done in rounds: how much one of them does, where the next goes on, and what comes in between. */
 #include "still_broker.h"
 
 #define MANY 100u

@@ -44,7 +44,7 @@ static void when_all_are_over_nothing_is_left_on_disk(void) {
     end();
 }
 
-/* What lies before them stays: each comes in by itself, and is dropped there. */
+/* Rows before them stay: each of them comes in by itself, and is dropped there. */
 static void those_in_the_middle_go_and_the_others_stay_in_order(void) {
     begin_still();
     for (uint64_t i = 0; i < MANY; i++) {
@@ -133,7 +133,7 @@ static void a_round_fetches_no_more_than_it_may_spend(void) {
     end();
 }
 
-/* Whatever is due beside it, and however little may be spent at once: each has its turn, and there is an end. */
+/* Each has its turn, and there is an end, whatever is due beside it, and however little may be spent at once. */
 static void the_smallest_pieces_come_to_an_end(void) {
     begin_still();
     for (uint64_t i = 0; i < MANY; i++) {
@@ -280,7 +280,7 @@ static void max_ttl_holds_on_disk(void) {
     end();
 }
 
-/* What comes back in order is due in the front ring, too. */
+/* Entries that come back in order are due in the front ring, too. */
 static void what_came_back_is_over_in_its_time_by_max_ttl(void) {
     begin_still();
     set_max_ttl(100 * MS);

@@ -75,7 +75,7 @@ static void what_is_lost_is_told_and_has_not_expired(void) {
     end();
 }
 
-/* What lies in a file's place, and is none: nothing of it is settled, and its messages are told as lost. */
+/* Garbage lies in a file's place: nothing of it is settled, and the messages of the file are told as lost. */
 static void what_is_no_file_of_rows_is_passed(void) {
     for (int kind = 0; kind < 5; kind++) {
         begin_still();

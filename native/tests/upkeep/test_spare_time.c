@@ -69,7 +69,7 @@ static void the_watcher_sleeps_to_what_is_due_next(void) {
     end();
 }
 
-/* What it will find as next nobody tells; so the word is read again. */
+/* Nobody tells the watcher what the look will find next; so the watcher reads the word again. */
 static void the_watcher_does_not_sleep_to_the_end_of_a_look(void) {
     patience = 60 * SECOND;
     begin();
