@@ -415,7 +415,7 @@ void act_sweep_blocks(act *a) {
     act_end(a, CALL_OTHER, QUEUE_A, 0, status);
 }
 
-/* Whoever locks the structure and finds it dirty rebuilds the map. */
+/* A process that locks the structure and finds it dirty rebuilds the map. */
 void act_rebuild(act *a) {
     act_begin(a, CALL_OTHER, QUEUE_A, 0);
     shmq_status status = shmq_structure_lock(a->m);

@@ -51,7 +51,7 @@ void act_get(act *a, unsigned queue, uint64_t until_ns);
 void act_receive(act *a, unsigned queue, uint64_t until_ns);
 /* The first that this subscription wants. */
 void act_receive_by(act *a, unsigned queue, struct shmq_subscription *by, uint64_t until_ns);
-/* What an acquisition that ended so means for the history, and for what is in hand. */
+/* Writes into the history, and to the messages in hand, that an acquisition ended so. */
 void act_received(act *a, unsigned queue, shmq_status status, const shmq_delivery *d);
 void act_settle(act *a); /* the oldest in hand */
 void act_release(act *a, bool attempt);

@@ -97,7 +97,7 @@ static void stop(bool committed) {
     }
 }
 
-/* What is behind it in the core is not done: nothing is given back, the lock goes with the process. */
+/* The core does no step behind it: nothing is given back, the lock goes with the process. */
 static void die_in_write(act *a, bool behind) {
     dies_behind = behind;
     rows_stop = stop;

@@ -6,7 +6,7 @@
 
 /* The oldest in hand. Without room there it stays in hand, in the name of the process. */
 void act_move(act *a, unsigned to);
-/* What dead-lettering does: lock, and move. */
+/* The steps of dead-lettering: lock, and move. */
 void act_dead_letter(act *a, unsigned to);
 /* The same with a body in a block, pinned while it is copied, into a queue that is made for it. */
 void act_dead_letter_block(act *a, unsigned to, const char *name);

@@ -1,4 +1,4 @@
-/* What consumers do that are not like the others: exclusive ones, live ones, those of higher priority. */
+/* Deeds of consumers that are not like the others: exclusive ones, live ones, those of higher priority. */
 #ifndef SHMQ_KILLSTEP_ACT_RANKS_H
 #define SHMQ_KILLSTEP_ACT_RANKS_H
 

@@ -10,7 +10,7 @@
 
 static shmq_subscription subscription;
 
-/* What comes at a moment that only the core knows: put by this process in another one's name. */
+/* A message for a moment that only the core knows: put by this process in another one's name. */
 static struct {
     act by;
     unsigned queue;

@@ -55,7 +55,7 @@ void act_watch_fall_asleep(act *a) {
     stand(&asleep, a, &shmq_row_at(q, row_asleep)->wake);
 }
 
-/* What a wait does from its first sleep on. */
+/* The steps of a wait from its first sleep on. */
 void act_watch_sleep_on(act *a) {
     shmq_watcher w = asleep;
     if (w.m == NULL) {

@@ -5,7 +5,7 @@
 #include "act.h"
 #include "shmq/wait.h"
 
-/* What a killed process held is with a sleeper within this, whoever is stopped: docs/guarantees.md, G4. */
+/* The messages of a killed process are with a sleeper within this, whoever is stopped: docs/guarantees.md, G4. */
 #define WATCH_BOUND_NS (PATIENCE_NS + SHMQ_SLICE_NS + UINT64_C(50000000))
 
 /* A consumer whose first sleep ends because somebody calls it. */

@@ -34,7 +34,7 @@ uint32_t choose_steps(const trace *t, uint32_t budget, uint32_t every, uint64_t 
     }
     uint32_t others = count - own;
     for (uint32_t k = 0; k < count; k++) {
-        /* What is its own is taken whole if it fits, and the rest of the budget goes to the others. */
+        /* Own steps are all taken if they fit, and the rest of the budget goes to the others. */
         bool first = is_own(t, k);
         uint64_t of = first ? own : others;
         uint64_t share = first ? (own < budget ? own : budget) : (own < budget ? budget - own : 0);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What an instruction is, in the upper byte of its address in the file. */
+/* The kinds of an instruction, in the upper byte of its address in the file. */
 #define CODE_INSTRUCTION 0x1u /* any */
 #define CODE_WRITES 0x2u /* it may write to memory other than its stack */
 #define CODE_REPEATS 0x4u /* itself (rep stos): a single step is one turn */

@@ -1,4 +1,4 @@
-/* What is asked besides of a queue that flows to disk. */
+/* More questions to a queue that flows to disk. */
 #ifndef SHMQ_KILLSTEP_FLOW_AFTERMATH_H
 #define SHMQ_KILLSTEP_FLOW_AFTERMATH_H
 

@@ -1,4 +1,4 @@
-/* What is killed of a queue that flows to disk. */
+/* Scenarios of deaths in a queue that flows to disk. */
 #include "scenario.h"
 
 #include "act_claim.h"

@@ -115,7 +115,7 @@ void state_rows_first_blocks(stage *s) {
     expect_rows(s, 2);
 }
 
-/* What lay in memory above the rows has become rows, too; two of the eight came in one turn, and the first is in hand. */
+/* The entries above the rows have become rows, too; two of the eight came in in one turn, and the first is in hand. */
 static void bring_two(stage *s) {
     four_rows(s);
     limit(s, ROW_BYTES + 1);

@@ -11,8 +11,8 @@ typedef struct stored_image {
     uint32_t lines, calls;
 } stored_image;
 
-/* What the stage and the board hold now, of the history what is behind the first `base_calls` marks. False: there is no
- * room for more. */
+/* Stores the stage and the board as they are now, of the history only the marks behind the first `base_calls`. False:
+ * there is no room for more. */
 bool image_store(stage *s, uint32_t base_calls, stored_image *to);
 /* Against the first prepared image; the caller frees it. */
 void image_fetch(const stage *s, const stored_image *from, delta *to);

@@ -125,7 +125,7 @@ static void add_flow(const shmq_queue *q) {
     add(rows_key());
 }
 
-/* What a front ring knows of its entries beside their slots. */
+/* The records of a front ring about its entries beside their slots. */
 static void add_records(const shmq_ring *front) {
     for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
         const shmq_slot_shm *slot = shmq_slot_at(front, i);

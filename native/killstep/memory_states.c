@@ -25,7 +25,7 @@ static void put_blocks(stage *s) {
     }
 }
 
-/* What bodies leave to slots is not there either, in all that are forked from here. */
+/* The memory that bodies leave to slots is not there either, in all processes that are forked from here. */
 static void leave_nothing(act *a) { a->m->memory = shmq_load_seq(&a->m->header->reserved_bytes); }
 
 void state_no_memory(stage *s) {

@@ -1,4 +1,4 @@
-/* What the driver tells: frames on standard output, each a head and its bytes. Results are lines of JSON; images go out
+/* The driver's report: frames on standard output, each a head and its bytes. Results are lines of JSON; images go out
  * as the pages that differ from the scenario's prepared one, each distinct one once, for a judge outside. */
 #ifndef SHMQ_KILLSTEP_REPORT_H
 #define SHMQ_KILLSTEP_REPORT_H

@@ -10,7 +10,7 @@
 /* The ways from one stop to the next. */
 enum { BY_STEP, BY_BREAKPOINT, BY_TOUCH, BY_STEP_AND_BREAKPOINT };
 
-/* What they cost, in stops at a breakpoint: see code.h. */
+/* The cost of each, in stops at a breakpoint: see code.h. */
 static const uint32_t cost_of[] = {[BY_STEP] = 6, [BY_BREAKPOINT] = 1, [BY_TOUCH] = 6, [BY_STEP_AND_BREAKPOINT] = 7};
 
 /* In debug register 7: the first register is in use, and stops after an access to one byte. */

@@ -13,7 +13,7 @@
 /* Once for the driver; no rows afterwards. */
 void rows_open(void);
 unsigned char *rows_bytes(void);
-/* What a member's queues flow into, for shmq_member.backing_of. */
+/* The backing that a member's queues flow into, for shmq_member.backing_of. */
 shmq_status rows_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing);
 /* Rows with keys in [from, below). */
 uint32_t rows_count(uint64_t from, uint64_t below);

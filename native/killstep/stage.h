@@ -75,7 +75,7 @@ void stage_restore(stage *s);
 bool stage_counts_agree(const stage *s);
 /* Continue from another image: base becomes the one with these pages; undone by the same call with what it answers. */
 void stage_swap(stage *s, delta *d);
-/* What differs now. The answer is valid until the next call. */
+/* The pages that differ now. The answer is valid until the next call. */
 const delta *stage_delta(stage *s);
 /* The key alone, of the pages that have ever differed. */
 uint64_t stage_hot_key(stage *s);

@@ -171,7 +171,7 @@ void state_carried(stage *s) {
     act_release(&s->survivor, false);
 }
 
-/* What put does up to its claim, and then nothing. */
+/* A put up to its claim, and no further. */
 static void claim_only(act *a) {
     shmq_queue *q = a->q[QUEUE_A];
     uint64_t t = shmq_load_seq(&q->first.shm->tail);

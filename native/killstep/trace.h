@@ -1,4 +1,4 @@
-/* What is known of an operation's way through its machine code: recorded once, compared with each later run. */
+/* The way of an operation through its machine code: recorded once, compared with each later run. */
 #ifndef SHMQ_KILLSTEP_TRACE_H
 #define SHMQ_KILLSTEP_TRACE_H
 

@@ -44,7 +44,7 @@ static bool dies(const court *t, uint8_t who) {
     return who == WHO_ACTOR ? t->rules->actors_die : who >= WHO_VICTIM && who < WHO_SURVIVOR && t->rules->victims_die;
 }
 
-/* Whoever held it has died since, if it was one of those. */
+/* The process that held it has died since, if it is one of those that die. */
 static void count_death(const court *t, fate *f) {
     if (f->holder == 0 || !dies(t, (uint8_t)(f->holder - 1))) {
         return;
@@ -60,7 +60,7 @@ static void set_fault(court *t, const char *text, uint64_t value) {
     }
 }
 
-/* What is delivered later has a higher one. */
+/* A message that is delivered later has a higher rank. */
 static uint64_t rank_of(const court *t, const call *c) {
     uint64_t level = t->rules->levels && c->queue == 0 ? 2 - c->value / 100 % 10 % 3 : 0;
     return level * VALUES + c->value;
@@ -97,7 +97,7 @@ static void delivered_to_survivor(court *t, const call *c) {
     } else if (c->deaths < f->deaths_least || (c->deaths > f->deaths_most && t->unfinished[c->queue] == 0)) {
         set_fault(t, "its deaths are counted wrongly", c->value);
     }
-    /* What the stopped one puts, holds, or is about to hand back, comes when it goes on. */
+    /* Messages that the stopped one puts, holds, or is about to hand back come when it goes on. */
     bool victims = c->value >= FIRST_OF_VICTIM && c->value < FIRST_OF_SURVIVOR;
     bool waits = t->rules->delayed && c->value < FIRST_OF_VICTIM;
     bool in_order = !t->rules->stopped_victim || (!waits && !victims && !moved && holder == 0 && f->released != MAYBE);
@@ -146,7 +146,7 @@ static void end_take(court *t, const call *c) {
     }
 }
 
-/* All of a queue may be gone, or is. What is in a hand when its queue is deleted stays there, and never comes back. */
+/* All of a queue may be gone, or is. A message in hand when its queue is deleted stays there, and never comes back. */
 static void sweep_away(court *t, const call *c) {
     uint8_t certainty = c->phase == CALL_BEGUN ? MAYBE : YES;
     for (unsigned v = 0; v < VALUES; v++) {

@@ -1,4 +1,4 @@
-/* What the core asks the kernel for, and what the compiler asks for at each plain access. */
+/* The core's calls of the kernel, and those that the compiler makes at each plain access. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

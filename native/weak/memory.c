@@ -1,4 +1,4 @@
-/* What a load may answer, and which plain accesses are not ordered. */
+/* The values that a load may answer, and the plain accesses that are not ordered. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #define CLEARED 200
 #define ARENA_WORDS (UINT64_C(1) << 24)
 
-/* What somebody knows: per place the oldest value that he may still read, per thread how far he is ordered behind it. */
+/* A reader's view: per place the oldest value that it may still read, per thread how far it is ordered behind it. */
 typedef struct view {
     uint32_t count;
     uint32_t clock[WEAK_THREADS];
@@ -147,7 +147,7 @@ static uint32_t place_of(const volatile void *at, uint32_t bytes) {
     return place_count++;
 }
 
-/* What is written before or after the simulation of a run: all know it, and it is taken back, too. */
+/* A write before or after the simulation of a run: all threads know it, and it is taken back, too. */
 static void write_outside(volatile void *at, uint32_t bytes, uint64_t value) {
     bool kept = in_run && weak_is_shared(at);
     place *p = kept ? &places[place_of(at, bytes)] : NULL;

@@ -23,7 +23,7 @@ static void set_up(void) {
     }
 }
 
-/* What the map says of this place now, without a step: it is for the one who must not see it change. */
+/* The kind that the map has for this place now, read without a step: for a thread that must not see it change. */
 static uint32_t kind_at(const shmq_member *m, const void *place) {
     uint64_t word, granule = ((uint64_t)((const unsigned char *)place - m->base) - m->data) >> SHMQ_GRANULE_SHIFT;
     __builtin_memcpy(&word, (const void *)&m->granules[granule], 8);

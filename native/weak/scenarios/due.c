@@ -1,5 +1,5 @@
-/* due: messages become due while others look after what is due. Whatever is still held when all have gone has a due word,
- * and the next look finds it. Shows R11. */
+/* due: messages become due while others look after what is due. A message that is still held when all have gone has a
+ * due word, and the next look finds it. Shows R11. */
 #include "small_ring.h"
 
 #include "shmq/cold.h"

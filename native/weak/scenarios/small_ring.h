@@ -13,7 +13,7 @@ extern shmq_member *ring_members[WEAK_THREADS];
 extern shmq_queue *ring_queues[WEAK_THREADS];
 extern shmq_queue *ring_others[WEAK_THREADS]; /* the second one, where a scenario has two */
 
-/* What a run has done; private to the simulator, so that looking at it orders nothing. */
+/* The events of a run; private to the simulator, so that a look at them orders nothing. */
 typedef struct ring_board {
     uint64_t put_position[RING_MESSAGES]; /* + 1; 0: not put */
     uint32_t got[RING_MESSAGES];
@@ -29,7 +29,7 @@ void ring_set_up_two(void);
 /* The memberships alone. */
 void ring_set_up_members(void);
 void ring_begin(void);
-/* What a message says. */
+/* The body of a message. */
 void ring_body(uint64_t *body, uint64_t number);
 /* Puts message `number`, its body said twice over; false: no room. */
 bool ring_put(int t, uint64_t number, uint64_t until);
