@@ -1,7 +1,6 @@
-/* The driver shares this with the processes that it starts, besides the segment: the history of calls, written mark by
- * mark as each call begins and returns, and a few words by which they meet. A mark has its place first, its phase last,
- * and counts when it has a phase: a death amid the writing of one leaves no mark, a stop none that others write
- * over. */
+/* The driver shares more than the segment with the processes that it starts: the history of calls, and a few words by
+ * which they meet. Each call writes its marks as it begins and returns. A mark has its place first, its phase last, and
+ * counts when it has a phase. A death amid the writing of one leaves no mark, a stop none that others write over. */
 #ifndef SHMQ_KILLSTEP_BOARD_H
 #define SHMQ_KILLSTEP_BOARD_H
 

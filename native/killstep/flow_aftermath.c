@@ -105,7 +105,7 @@ const char *flow_look(const stage *s) {
     return look_at_front(shmq_level(q, q->levels), on ? low : UINT64_MAX);
 }
 
-/* A process may have died as it told: the next one that looks when `repeat` is over tells that the queue has recovered;
+/* A process may have died as it told. The next one that looks when `repeat` is over tells that the queue has recovered;
  * or it was told. */
 static const char *look_at_alerts(shmq_queue *q) {
     shmq_a64 *gap = &q->page->settings.alerts[SHMQ_ALERT_KINDS];

@@ -306,7 +306,7 @@ static bool is_far(const stage *s, uint32_t page) {
 
 enum look { LOOK_HOT, LOOK_NEAR, LOOK_FULL };
 
-/* Pages that have ever differed are always looked at: only the image that is there says which memory is laid out, and
+/* Pages that have ever differed are always looked at. Only the image that is there says which memory is laid out, and
  * the one that takes its place may have more. */
 static void each_changed_page(stage *s, enum look look, void (*visit)(stage *, uint32_t)) {
     static uint8_t *now;

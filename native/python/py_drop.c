@@ -1,7 +1,7 @@
 /* A Python function that is called when an object goes.
  *
- * A Message has no __del__: that would be Python code at the end of each message, in which a signal handler may run;
- * and a KeyboardInterrupt raised in a destructor is printed and lost. So Python runs here only after a message was
+ * A Message has no __del__: that would be Python code at the end of each message, in which a signal handler may run.
+ * And a KeyboardInterrupt raised in a destructor is printed and lost. So Python runs here only after a message was
  * dropped unsettled, or a loop was left.
  *
  * An exception that a handler raises here is kept until all is done. Only then the interpreter gets it, and raises it

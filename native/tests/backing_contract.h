@@ -199,7 +199,7 @@ static void what_one_process_writes_the_other_reads(void) {
     }
 }
 
-/* Rows below it may have been deleted, or not. */
+/* Rows below `low` may have been deleted, or not. */
 static void rows_stay_until_low_has_passed_them(void) {
     for (uint64_t turn = 0; turn < 6; turn++) {
         contract_put(turn & 1, turn * 10, 10, turn);

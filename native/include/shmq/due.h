@@ -1,13 +1,14 @@
 /* Due times: of delays that end, of messages that expire, of leases.
  *
- * There is no thread for it. A process that makes something due writes the time down, in the ring and then in the segment's header;
- * the sleeper that has the broker's watch (watch.h) sleeps no longer than to it, and does then what is due. A process that
- * polls, or meets something that is due, does it by itself. A word that is late costs a delay, never a message.
+ * There is no thread for it. A process that makes something due writes the time down, in the ring and then in the
+ * segment's header. The sleeper that has the broker's watch (watch.h) sleeps no longer than to it, and does then what
+ * is due. A process that polls, or meets something that is due, does it by itself. A word that is late costs a delay,
+ * never a message.
  *
- * Due word: a monotonic time, nanoseconds, in bits 1 to 63; 0: nothing. Bit 0: a process looks; the time is then when others
- * look again, for that process may be stopped, or be busy with other things between two pieces of its look. A process that
- * makes something due meanwhile clears the bit, since the look may have passed the place already: then the word keeps its
- * time, and there is one look more. */
+ * Due word: a monotonic time, nanoseconds, in bits 1 to 63; 0: nothing. Bit 0: a process looks. The time is then when
+ * others look again: that process may be stopped, or busy with other things between two pieces of its look. A process
+ * that makes something due meanwhile clears the bit, since the look may have passed the place already. Then the word
+ * keeps its time, and there is one look more. */
 #ifndef SHMQ_DUE_H
 #define SHMQ_DUE_H
 

@@ -55,11 +55,12 @@ typedef struct shmq_backing {
     /* One transaction: rows with keys at or above `from` and below `low` are deleted, if there may be some (`sweeps`), then these are
      * put, whose keys are at or above `from`, in order: all of them, or none. Without room: SHMQ_NO_SPACE. */
     shmq_status (*write)(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count);
-    /* The first rows with keys in [from, below), in their order, at most *count of them and no more than `bytes` beyond the first,
-     * which comes whatever it has. Their bytes stay until the next call. One that was erased has no bytes, or is not
-     * there. One that was changed may come: its own checksum says so. Rows that make no sense are passed: ordinals say
-     * how many they were. Rows that are there and cannot be read are a failure, not passed. `erased`: how many were, in
-     * all of the level's life; another number than the last one: others have erased some. Needs no room. */
+    /* The first rows with keys in [from, below), in their order: at most *count of them, and no more than `bytes`
+     * beyond the first. The first comes whatever it has. Their bytes stay until the next call. One that was erased has
+     * no bytes, or is not there. One that was changed may come: its own checksum says so. Rows that make no sense are
+     * passed: ordinals say how many they were. Rows that are there and cannot be read are a failure, not passed.
+     * `erased`: how many were, in all of the level's life; another number than the last one: others have erased some.
+     * Needs no room. */
     shmq_status (*read)(void *context, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                         uint32_t *count);
     /* The lives of the rows with keys in [from, below): the first ones in order, at most *count, those that are gone

@@ -1,4 +1,4 @@
-/* A queue as one process sees it: its page, the process' counters, the consumer rows on which its threads wait, and the
+/* A queue as one process sees it: its page, the process' counters, the consumer rows on which its threads wait. And the
  * rings of its levels with private copies of their constants. One handle per process and queue, shared by threads.
  *
  * Calls on entries take a ring, `r`, which leads to its queue as a whole (sleepers, waiting producers, limits,

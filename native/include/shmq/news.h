@@ -1,10 +1,10 @@
 /* News of a queue for consumers of several queues: which of their queues is worth a look.
  *
- * A consumer that has looked at a queue and found nothing asks for news: it reads `news` of the queue's directory entry,
- * sets bit 0 of `browse` (of row 0, which nobody has), looks once more, and remembers what it read. As long as `news` is
- * the same nothing has come since, and it passes the queue by with one load. A notifier that finds the bit takes it and
- * adds 1 to `news`, as it wakes browsers: with each transition that may make an entry available, and with each change of
- * service. Nobody asks, and nobody pays.
+ * A consumer that has looked at a queue and found nothing asks for news: it reads `news` of the queue's directory
+ * entry, and sets bit 0 of `browse` (of row 0, which nobody has). Then it looks once more, and remembers what it read.
+ * As long as `news` is the same nothing has come since, and it passes the queue by with one load. A notifier that finds
+ * the bit takes it and adds 1 to `news`, as it wakes browsers: it does so with each transition that may make an entry
+ * available, and with each change of service. Nobody asks, and nobody pays.
  *
  * An entry that no notifier tells of is no news: the notifier was stopped before, or the consumer left the entry to
  * others. The consumer does not remember such a look, and forgets all that it remembers once in a patience. */

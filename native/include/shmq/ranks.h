@@ -1,21 +1,21 @@
 /* Which of a queue's consumers may take: the exclusive one, so many live ones, those of higher priority first.
  *
- * The truth stands in the rows of the consumers: priority, exclusive, order of opening, live. `terms` in the queue's page
- * says which of it matters, so that a queue without any of it pays one test; it is worked out anew from the rows, under the
- * structure lock, whenever a row was opened, closed or given back for a dead one. A death in between leaves the old terms,
- * and the reaper of that death works them out.
+ * The truth stands in the rows of the consumers: priority, exclusive, order of opening, live. `terms` in the queue's
+ * page says which of it matters, so that a queue without any of it pays one test. The terms are worked out anew from
+ * the rows, under the structure lock, whenever a row was opened, closed or given back for a dead one. A death in
+ * between leaves the old terms, and the reaper of that death works them out.
  *
- * Priorities among consumers. A consumer of a ranked queue sets its bit in `want` while it is inside a receive. A consumer
- * that finds an entry asks first whether one of higher priority wants it, and then leaves it; the other clears its bit first,
- * and then looks whether something is left for sleepers. One of the two sees the other. A wanting one that has
- * looked at everything (its `progress`), or stands by, does not count. One for which others have waited for the patience,
- * while it made no step (its `rounds`), is stopped: all pass it until it makes one. A consumer that waits says so in the
- * rows of all that it waits for (`awaited`), so that many of them cost one patience together.
+ * Priorities among consumers. A consumer of a ranked queue sets its bit in `want` while it is inside a receive. A
+ * consumer that finds an entry asks first whether one of higher priority wants it, and then leaves it. The other clears
+ * its bit first, and then looks whether something is left for sleepers. One of the two sees the other. A wanting one
+ * that has looked at everything (its `progress`), or stands by, does not count. One for which others have waited for
+ * the patience, while it made no step (its `rounds`), is stopped: all pass it until it makes one. A consumer that waits
+ * says so in the rows of all that it waits for (`awaited`), so that many of them cost one patience together.
  *
- * Live places. One that is free is offered to the first of those who stand by, who is woken, and whose own step takes it up:
- * before that it takes nothing. An offer that is not taken up for the patience goes to the next, whenever one that stands by
- * has a look; then all who stand by are called, so that those who are stopped as well cost one more patience together.
- * A place that was taken up is kept until its owner goes, or dies. */
+ * Live places. One that is free is offered to the first of those who stand by, who is woken. The own step of that one
+ * takes the place up: before that it takes nothing. An offer that is not taken up for the patience goes to the next,
+ * whenever one that stands by has a look. Then all who stand by are called, so that those who are stopped as well cost
+ * one more patience together. A place that was taken up is kept until its owner goes, or dies. */
 #ifndef SHMQ_RANKS_H
 #define SHMQ_RANKS_H
 

@@ -1,9 +1,9 @@
 /* Entries older than a lap: the tail has carried each of them, and they lie in the slots in no order.
  *
- * A process keeps the lowest of them in a list of its own, in the order of their positions, so that it looks at all
- * carried slots once in as many steps as the list is long. An entry that comes back below the list's end says so by an
- * epoch with a cell (ring_head.c); where several come back by one epoch, it has no cell, and the list is made anew.
- * Entries that the tail carries later lie above the end. */
+ * A process keeps the lowest of them in a list of its own, in the order of their positions. So it looks at all carried
+ * slots once in as many steps as the list is long. An entry that comes back below the list's end says so by an epoch
+ * with a cell (ring_head.c). Where several come back by one epoch, it has no cell, and the list is made anew. Entries
+ * that the tail carries later lie above the end. */
 #ifndef SHMQ_RING_OLD_H
 #define SHMQ_RING_OLD_H
 

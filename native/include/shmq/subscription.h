@@ -17,7 +17,7 @@
 struct shmq_delivery;
 
 /* Is this entry of the level of `q` for it? The fields of `d` may be torn, for the entry may be taken and its slot used
- * again meanwhile: then the answer counts for nothing, but it has to come. */
+ * again meanwhile. Then the answer counts for nothing, but it has to come. */
 typedef bool (*shmq_wants)(void *context, const shmq_ring *level, const struct shmq_delivery *d);
 
 typedef struct shmq_cursor {

@@ -17,8 +17,8 @@
  *   W9  T22                                the decision: the entry is here
  *   W10 the row is marked as gone, then `came`
  *
- * The next mover after a death does the rest: of W1 to W7 by waiting_from, of W9 and W10 by the slot before the front
- * ring's tail, as for any row that came in by itself. */
+ * The next mover after a death does the rest: of W1 to W7 by waiting_from. It does that of W9 and W10 by the slot
+ * before the front ring's tail, as for any row that came in by itself. */
 #ifndef SHMQ_WAITING_H
 #define SHMQ_WAITING_H
 

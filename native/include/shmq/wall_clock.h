@@ -1,4 +1,4 @@
-/* Times for people. Durations, enqueued_ns and all that is due are of the monotonic clock; people read, and select by,
+/* Times for people. Durations, enqueued_ns and all that is due are of the monotonic clock. People read, and select by,
  * the wall clock, as it was told at the put. The two differ by a constant until the system sleeps or somebody sets the
  * clock: then by another one. The segment keeps the last of these differences, and from when on each holds.
  *
@@ -7,9 +7,10 @@
  *   8   offset_ns  the same                                                   all    -  wall clock minus monotonic clock
  *   16  asleep_ns  the same                                                   all    -  time asleep since the boot
  *
- * A step is noticed by the next put, of whatever process: it reads the wall clock, takes the difference away, and compares the
- * result with the coarse monotonic clock, unless the wall clock has hardly moved since the last such look. A death before the CAS of the count leaves a record that
- * nobody reads; what comes after it writes that record anew. */
+ * The next put, of whatever process, notices a step: it reads the wall clock, takes the difference away, and compares
+ * the result with the coarse monotonic clock. It does not where the wall clock has hardly moved since the last such
+ * look. A death before the CAS of the count leaves a record that nobody reads; what comes after it writes that record
+ * anew. */
 #ifndef SHMQ_WALL_CLOCK_H
 #define SHMQ_WALL_CLOCK_H
 

@@ -1,5 +1,5 @@
 /* Rules that hold for a queue that flows to disk at each instant, also within a mover's turn and after its death. Each
- * says in which order it reads: P and `low` only rise while rows are there, and a turn ends with `unfinished` = 0 after
+ * says in which order it reads. P and `low` only rise while rows are there, and a turn ends with `unfinished` = 0 after
  * all that it did. */
 #include "shmq/cold.h"
 #include "shmq/check.h"

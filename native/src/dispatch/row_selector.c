@@ -167,7 +167,7 @@ static uint64_t looked_word(uint64_t position, uint64_t epoch) {
 }
 
 /* How far a row has been looked for, by its words `looked` and `progress`. As much must have come since the one as
- * since the other: then both are of the same look, and `looked` is not so old that its bits have begun anew. False:
+ * since the other. Then both are of the same look, and `looked` is not so old that its bits have begun anew. False:
  * they are not. */
 static bool looked_to(const moment *now, uint64_t progress, uint64_t looked, uint64_t *position, uint64_t *epoch) {
     *position = shmq_position_near(now->tail, looked);

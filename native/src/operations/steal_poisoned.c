@@ -1,6 +1,6 @@
 /* Takes messages that have failed, or died with their takers, too often, for a caller that moves them to the dead
- * letters: of each level in the order of places, those on disk among them. A taker would do so when it comes to them;
- * who waits until the queue is empty cannot count on takers.
+ * letters. It takes those of each level in the order of places, those on disk among them. A taker would do so when it
+ * comes to them; who waits until the queue is empty cannot count on takers.
  *
  * Rows never change, and `tried` says up to where some may have failed. So each process looks at each row once, as long
  * as the settings stay as they are. A row among them comes in by itself, and is then an entry as any other. */

@@ -195,7 +195,7 @@ static void who_found_the_lock_taken_is_told_by_whoever_has_it_next(void) {
     end();
 }
 
-/* The rows that they want are gone, and the next ones are theirs. */
+/* The rows that they want are gone, and the messages behind them are theirs. */
 static void starved_takers_are_told_of_rows_that_are_gone(void) {
     begin();
     put_numbers(q, 0, MANY);

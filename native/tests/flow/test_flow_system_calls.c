@@ -337,8 +337,8 @@ static void end(void) {
 }
 
 /* A death behind a call leaves the same as one before the next call. After the first, rows are written while those of
- * before are there. After the second these have been taken, and none is written again: the next file is shorter than
- * the one that the dead process has not finished. */
+ * before are there. After the second these have been taken, and none is written again. Then the next file is shorter
+ * than the one that the dead process has not finished. */
 static void go_on(const deed *d, enum deadly_moment moment) {
     scratch_examine_queue(q->index, false);
     reap_all(m, 1);

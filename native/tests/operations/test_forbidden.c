@@ -1,4 +1,4 @@
-/* Forbidden steps on an entry, tried in every state: nobody but its owner settles it or gives it back, once, and
+/* Forbidden steps on an entry, tried in every state. Nobody but its owner settles it or gives it back, once, and
  * nothing is acquired that is not available. Each refusal leaves the word as it was. */
 #include "scratch_queue.h"
 
