@@ -1,4 +1,4 @@
-"""What the functions of shmq._native answer and take: dictionaries and tuples."""
+"""Answers and arguments of the functions of shmq._native: dictionaries and tuples."""
 
 from typing import TypedDict
 

@@ -1,4 +1,4 @@
-"""What the users of a queue want to be told: an option of a queue."""
+"""Alerts that the users of a queue ask for: an option of a queue."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Alerts"]
 
 @dataclass(frozen=True, slots=True)
 class Alerts:
-    """Thresholds of a queue, the option `alerts`. What reaches one is logged to "shmq.alert", as a warning.
+    """Thresholds of a queue, the option `alerts`. A value that reaches one is logged to "shmq.alert", as a warning.
 
     One process of the broker tells: one whose logger has a handler, at its next call, or while it waits. Each kind is
     told at most once in `repeat` seconds, and again for as long as it is so. Processes look once a second; what is over

@@ -38,7 +38,7 @@ _MAGIC: Final = b"shmqarr1"
 _START: Final = struct.Struct("<8sI")
 _MAX_DESCRIPTION: Final = 1 << 20
 _MAX_DIMENSIONS: Final = 64
-# What numpy makes of a text is far more than we write ("O", "i4,i4"), so look before it does.
+# numpy accepts many more texts than we write ("O", "i4,i4"), so look before it does.
 _DTYPE_TEXT: Final = r"[<>|][biufcSUV][0-9]{1,10}|[<>][mM]8(\[[0-9]{0,9}[A-Za-z]{1,7}\])?"
 _REMEDY: Final = 'open the queue with codec="pickle"'
 
@@ -77,7 +77,7 @@ def encode_array(array: NDArray[Any]) -> list[bytes | memoryview]:
 
 
 def array_prefix(shape: int | tuple[int, ...], dtype: DTypeLike, *, order: Order = "C") -> bytes:
-    """What stands before the elements of such an array; its length is a multiple of 64.
+    """The bytes before the elements of such an array; their number is a multiple of 64.
 
     Raises TypeError for a dtype that cannot be sent, ValueError for a shape that no array has.
     """

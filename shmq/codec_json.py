@@ -186,7 +186,7 @@ def _name(kind: type) -> str:
 
 
 def _instead(value: Any) -> str:
-    """What JSON has in place of this value."""
+    """Names a form of this value that JSON has."""
     if isinstance(value, (tuple, set, frozenset, range)):
         return "a list"
     if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "item"):

@@ -32,7 +32,7 @@ _MIN_OUT_OF_BAND: Final = 4096  # below it a copy into the stream is cheaper tha
 
 
 def encode_pickle(body: object, reducers: Mapping[type, Any] | None = None) -> list[bytes | memoryview]:
-    """The object in pieces. What pickle raises, the caller gets: nothing is put then.
+    """The object in pieces. The caller gets the errors of pickle: nothing is put then.
 
     Arguments:
         body: any object that can be pickled.

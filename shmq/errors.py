@@ -113,7 +113,7 @@ class ShmqError(Exception):
 
     @property
     def what(self) -> str:
-        """What happened, without figures and remedy."""
+        """The error in words, without figures and remedy."""
         return self._what
 
     @property
@@ -124,7 +124,7 @@ class ShmqError(Exception):
 
     @property
     def remedy(self) -> str:
-        """What the reader can do about it; "" if nothing helps."""
+        """The remedy that the reader has; "" if nothing helps."""
         return self._remedy
 
     def __str__(self) -> str:
@@ -155,7 +155,7 @@ class Empty(ShmqError, queue.Empty):
 
 
 class Full(ShmqError, queue.Full):
-    """No room came within the timeout. What was not accepted was not put.
+    """No room came within the timeout. Messages that were not accepted were not put.
 
     Take messages out, wait longer, or raise the limit that `resource` names.
 

@@ -38,7 +38,7 @@ def open(
     disk_path: a directory, on a larger or faster disk perhaps, in which what flows to disk gets a folder of its own;
         new: the broker's directory, or that of temporary files where there is none.
     encryption_key: of what goes to disk, which is encrypted then: 32 random bytes, the path of a file with them or with
-        64 hexadecimal digits, or a function that returns them. Whoever opens the broker has to give it.
+        64 hexadecimal digits, or a function that returns them. Each process that opens the broker has to give it.
     durability: belongs to a later stage: ValueError.
 
     Options that are given must be those of the broker that is there, else OptionsMismatch. Opening the same directory

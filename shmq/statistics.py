@@ -1,4 +1,4 @@
-"""What one sees of a broker: frozen snapshots of queues and processes. `--json` prints these fields."""
+"""Statistics of a broker: frozen snapshots of queues and processes. `--json` prints these fields."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class QueueStatistics:
         consumers: that are open, in all processes.
         producers_waiting: threads that wait for room.
         shut_down: whether shutdown() was called, and reopen() not.
-        put, delivered, acked, redelivered, dead_lettered, expired, dropped: messages since the queue exists. What has
-            expired and went to the dead is counted in both.
+        put, delivered, acked, redelivered, dead_lettered, expired, dropped: messages since the queue exists. One that
+            has expired and went to the dead is counted in both.
         deaths: deliveries that ended with their process, since the queue exists.
 
     Example:
@@ -132,12 +132,12 @@ class BrokerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class PoolCounts:
-    """What became of the messages of one run of a WorkerPool, also of those whose worker was killed.
+    """The outcomes of the messages of one run of a WorkerPool, also of those whose worker was killed.
 
     Attributes:
         handled: messages whose handler returned, or acked them itself.
         retried: failed attempts after which the message was to be tried again.
-        dead: messages that died, by reason: "rejected", "max_deliveries", "max_deaths". What expires is not in it.
+        dead: messages that died, by reason: "rejected", "max_deliveries", "max_deaths". Expired ones are not in it.
 
     Example:
         >>> queue.put_many(["a", "b", "bad"])

@@ -1,9 +1,9 @@
 """How long Python code of shmq waits, in seconds, where the patience does not say it.
 
 How long a stopped process may be in the way of others is the broker's option patience, which the core asks; so do
-`put(immediate=True)` and descriptors. What decides here looks at a state by time, because nobody tells of it, or says
-that something takes long, or stops waiting for what has long been over if it is well. The core's times are in
-native/include/shmq/wait_time.h.
+`put(immediate=True)` and descriptors. Code that waits by these times looks at a state of which nobody tells, or says
+that something takes long. Or it stops waiting for something that would long be over if it were well. The core's times
+are in native/include/shmq/wait_time.h.
 """
 
 from __future__ import annotations

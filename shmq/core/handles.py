@@ -1,7 +1,7 @@
-"""What the engine asks of the core's handles that are not its own: functions on queues, messages and consumers.
+"""Functions by which the engine asks handles of the core that are not its own: queues, messages and consumers.
 
 The classes of the core are the bases of what users hold, so their methods have names with an underscore. These are the
-same methods, without a frame in between, for whoever has such a handle and is not its class.
+same methods, without a frame in between, for callers that have such a handle and are not its class.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The bytes of the shared segment, for tools that look at a live one with numpy. Written by tools/layout_map.
 
-A view takes part in no protocol and must not write. What it shows is a moment of each word, not one moment of all.
+A view takes part in no protocol and must not write. It shows a moment of each word, not one moment of all.
 Only memory that was reserved may be touched: reading a hole of a full /dev/shm ends the process. So look at tables,
 and at what they point to.
 """

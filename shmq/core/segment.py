@@ -81,7 +81,7 @@ DISK_NONE: Final = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class SegmentIdentity:
-    """What a segment's header says, without being a member.
+    """The header of a segment, as a process reads it that is no member.
 
     Attributes:
         name: below /dev/shm.
@@ -156,7 +156,7 @@ def default_memory() -> int:
 
 
 def check_of(key: bytes) -> bytes:
-    """What a segment's header has of a key: it is known by that, and not found.
+    """The check of a key, as a segment's header has it: the key is known by it, and not found.
 
     Raises BrokerError without OpenSSL's libcrypto.
     """

@@ -1,4 +1,4 @@
-"""What the native core answers, as exceptions: one for each status code."""
+"""Answers of the native core, as exceptions: one for each status code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a consumer is opened with, and how much it is asked for at once."""
+"""The options with which a consumer is opened, and how much it is asked for at once."""
 
 from __future__ import annotations
 

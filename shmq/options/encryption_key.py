@@ -50,7 +50,7 @@ class EncryptionKey:
 
 
 def _left_behind() -> None:
-    """What a key is in a pickle that may lie anywhere."""
+    """A key becomes None in a pickle, which may lie anywhere."""
 
 
 def check_encryption_key(given: bytes | str | os.PathLike[str] | Callable[[], bytes]) -> EncryptionKey:

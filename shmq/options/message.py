@@ -16,7 +16,7 @@ __all__ = ["PUT_OPTIONS", "PutOptions", "PutSettings", "check_put_options", "del
 class PutOptions(TypedDict, total=False):
     """Belong to one message: options of put(), put_many(), loan() and loan_array().
 
-    headers: {name: value}; names are text, values str, int, float, bool, bytes or None. What selectors ask for.
+    headers: {name: value}; names are text, values str, int, float, bool, bytes or None. Selectors ask for them.
         Default None: no headers.
     priority: 0 to 9, larger goes first; default 4. On a queue without priorities a ValueError.
     group: text; messages of one group are with one consumer at a time. On a queue without groups a ValueError.

@@ -1,4 +1,4 @@
-"""Options of a queue, as users give them and as they read them. What each is stands in tools/options.toml."""
+"""Options of a queue, as users give them and as they read them. The table of all is tools/options.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree of a selector. What it says of one message is computed by the program that program.py makes of it.
+"""The tree of a selector. program.py makes a program of it, which computes its value for one message.
 
 Conditions are true, false or unknown, as in SQL-92: unknown is what a comparison with NULL gives, and a message is
 selected only by true. A header that a message does not have is NULL. Values of unlike types are never equal, less or
@@ -132,7 +132,7 @@ class IsNull(Expression):
 
 @dataclass(frozen=True)
 class Logical(Expression):
-    """operand AND operand ..., or OR. What stands behind one that decides is not looked at."""
+    """operand AND operand ..., or OR. Operands behind one that decides are not looked at."""
 
     word: Literal["AND", "OR"]
     operands: tuple[Expression, ...]
@@ -140,6 +140,6 @@ class Logical(Expression):
 
 @dataclass(frozen=True)
 class Not(Expression):
-    """NOT condition. What is no condition is unknown, and so is its opposite."""
+    """NOT condition. A value that is no condition is unknown, and so is its opposite."""
 
     operand: Expression

@@ -31,7 +31,7 @@ from shmq.selector.pattern import Pattern
 
 __all__ = ["FIELDS", "MAX_TEXT", "parse"]
 
-# What a message says of itself, in the order of enum shmq_selector_field; JMS... names are no headers.
+# A message's own fields, in the order of enum shmq_selector_field; JMS... names are no headers.
 FIELDS: Final = (
     "JMSMessageID",
     "JMSPriority",
@@ -45,7 +45,7 @@ MAX_DEPTH: Final = 64
 _TOO_DEEP: Final = f"it is too deep: more than {MAX_DEPTH} operators stand within one another"
 _SPLIT: Final = "compute a part of it at put, and put that into a header"
 _EXACT_LIMIT: Final = 1 << 63
-# What other languages write, and its name here.
+# Operators of other languages, and their names here.
 _ELSEWHERE: Final = {"==": "=", "!=": "<>", "&&": "AND", "||": "OR"}
 _WORDS: Final = frozenset(["AND", "BETWEEN", "ESCAPE", "FALSE", "IN", "IS", "LIKE", "NOT", "NULL", "OR", "TRUE"])
 _NAMES: Final[dict[Kind, str]] = {"condition": "a condition", "number": "a number", "text": "text", "any": "a value"}

@@ -13,7 +13,7 @@ __all__ = ["Bodies", "RowOptions"]
 
 @dataclass(frozen=True)
 class RowOptions:
-    """What rows say besides their bodies, in columns.
+    """The options of rows, in columns beside their bodies.
 
     Arguments:
         contents: codes of the bodies (uint8).

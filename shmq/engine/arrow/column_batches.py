@@ -25,7 +25,7 @@ __all__ = ["batch_of", "batches_between"]
 
 
 def batch_of(queue: str, rows: int, columns: tuple[bytes, ...], names: Sequence[str]) -> pyarrow.RecordBatch:
-    """What the core has copied of some entries, as a batch.
+    """The core's copy of some entries, as a batch.
 
     Arguments:
         queue: for the column of that name.

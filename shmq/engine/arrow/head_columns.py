@@ -19,7 +19,7 @@ __all__ = ["Heads", "heads_as_columns", "heads_by_python"]
 
 
 class Heads(NamedTuple):
-    """What the heads of some entries say; NULL: no group, or no content type that is named there."""
+    """The fields in the heads of some entries; NULL: no group, or no content type that is named there."""
 
     groups: pyarrow.Array
     content_types: pyarrow.Array

@@ -1,4 +1,4 @@
-"""What the rows of an Arrow batch say besides their bodies, as columns that the core puts: no object for a row."""
+"""Options of the rows of an Arrow batch, as columns that the core puts: no object for a row."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "ROUTED", "Outgoing", "bodies_of", "check_columns", "checked", "outgoing"]
 
 _WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
-# What a frame may have beside its body, and which types of Spark it may be.
+# The columns that a frame may have, and the types of Spark that each may be.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "body": ("binary", "string"),
     "headers": ("map<string,string>",),

@@ -3,7 +3,7 @@
     queue string, position long, message_id long, enqueued_at timestamp, priority int, group string,
     delivery_count int, content_type string, headers map<string,string>, body binary
 
-Whoever names it gets one more column: `death`, a struct with the fields of shmq.Death, NULL of what is not dead.
+A reader that names it gets one more column: `death`, a struct with the fields of shmq.Death; NULL: it is not dead.
 A body is the bytes as they lie in the queue; `content_type` says what they are. Headers are text: a number as Python
 writes it, True as "true", bytes in base64.
 """
@@ -55,7 +55,7 @@ def header_text(value: Header) -> str:
 
 
 class _Entry(NamedTuple):
-    """What the columns are made from."""
+    """The source of one row's columns."""
 
     queue: str
     seen: Browsed

@@ -85,7 +85,7 @@ class Broker:
 
     @property
     def url(self) -> str:
-        """What shmq.open() takes, too: "shmq:///abs/dir"."""
+        """The address, which shmq.open() takes, too: "shmq:///abs/dir"."""
         return self._membership.url
 
     def _live(self) -> Membership:
@@ -137,9 +137,9 @@ class Broker:
         create: False: NotFound when there is none.
         options: maxsize, max_bytes, max_memory, slot_size, overflow, priorities, groups, live_consumers, max_ttl,
             expires, lease, retry_delay, max_deliveries, max_deaths, dead_letter, dead_letter_expired, temporary,
-            checksum, alerts: help(shmq.QueueOptions) tells of each. What is not given is taken as it is; what is given
-            and was given before must be equal; what nobody gave before is set by the first who does, so the start
-            order does not matter.
+            checksum, alerts: help(shmq.QueueOptions) tells of each. An option that is not given is taken as it is. One
+            that is given must equal the value that was given before. The first call that gives an option sets it, so
+            the start order does not matter.
 
         Raises OptionsMismatch naming both values and who set the first; ValueError, TypeError for a wrong argument;
         Full or OutOfSpace without room for the ring; BrokerError for one queue too many; Closed.
@@ -174,7 +174,7 @@ class Broker:
         return declared(membership, name, settings, create=create, opened=opened)
 
     def queues(self) -> list[Queue[Any]]:
-        """All queues, by name, with the default codec. What nobody has used for its time (expires) goes before.
+        """All queues, by name, with the default codec. Queues that were not used for their time (expires) go before.
 
         Raises Closed.
 

@@ -52,7 +52,7 @@ _NEVER: Final = (1 << 64) - 1
 
 
 class Claimed(NamedTuple):
-    """What one call of claim() moved."""
+    """The entries that one call of claim() moved."""
 
     entries: int
     nbytes: int
@@ -90,8 +90,8 @@ class Claimer:
     def claim(self, entries: int, nbytes: int, *, timeout: float = 0.0) -> Claimed:
         """Moves at most so many entries, and so many bytes of bodies and headers, but one entry at least.
 
-        What is delayed or with a consumer stays. Each entry is in exactly one of the two queues, whenever the claimer
-        is killed. Id and time of the put stay; the time to live ends here.
+        Entries that are delayed or with a consumer stay. Each entry is in exactly one of the two queues, whenever the
+        claimer is killed. Id and time of the put stay; the time to live ends here.
 
         timeout: in seconds, for the first entry. Raises NotFound, Closed.
         """
@@ -127,7 +127,7 @@ def identity_of(queue: Queue[Any]) -> str:
 
 
 def wall_clock_of(broker: Broker) -> WallOf:
-    """What makes times of day of the broker's times."""
+    """The function that makes times of day of the broker's times."""
     return broker_membership(broker).member.wall_of
 
 
@@ -145,7 +145,7 @@ def levels_of(queue: Queue[Any]) -> list[tuple[int, int]]:
 
 
 def settle_the_dead(queue: Queue[Any]) -> None:
-    """What killed movers had in hand is in one of its two queues from now on, and visible."""
+    """An entry that a killed mover had in hand is in one of its two queues from now on, and visible."""
     reap(membership_of(queue).live())
 
 

@@ -46,8 +46,8 @@ _LOOPS: Final = count(1)  # a number for each loop over a consumer: what was len
 class Consumer(Lender, Generic[T]):
     """A subscription to a queue, or to several. Iterating yields messages until shutdown; then the loop ends.
 
-    Shared by threads, not by fork: in a child its calls raise SettlementError. What it has lent and nobody settled goes
-    back in its place, uncounted, when it is closed or its process ends; a death counts.
+    Threads may share it, a fork does not: in a child its calls raise SettlementError. Messages that it has lent and
+    nobody settled go back in their places when it is closed or its process ends: uncounted, but a death counts.
 
     Example:
         >>> queue.put_many(["a", "b"])
@@ -125,7 +125,7 @@ class Consumer(Lender, Generic[T]):
 
         timeout: seconds; None waits for ever, 0 does not wait.
         Raises Empty, ShutDown (shut down and drained), NotFound, Closed; SettlementError once, after messages of this
-        consumer were dropped unsettled (they went back, counted). What a signal handler raises is raised as it is.
+        consumer were dropped unsettled (they went back, counted). A signal handler's error is raised as it is.
 
         Example:
             >>> queue.put("a")
@@ -441,8 +441,8 @@ def implicit_consumer(queue: OpenQueue) -> Consumer[Any]:
         member = membership.live()  # here: a close forgets all consumers under the lock
         found = membership.consumers.get(key)
         if not isinstance(found, Consumer) or found.closed or found._serial != member.serial:
-            # An unpickled handle keeps one on the broker, and the consumer would keep both from their end. What a
-            # caller receives by its own handle is that one's (py_batch.c).
+            # An unpickled handle keeps one on the broker, and the consumer would keep both from their end. A message
+            # that a caller receives by its own handle is that handle's (py_batch.c).
             found = membership.consumers[key] = Consumer(same_queue(queue), implicit=True)
     return found
 

@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 
 class ConsumerOfSeveral(Consumer[T]):
-    """What Broker.consumer() answers for more than one queue.
+    """The consumer that Broker.consumer() makes for more than one queue.
 
-    Each queue has a consumer of its own, which lends what comes from there; this one chooses whose turn it is.
+    Each queue has a consumer of its own, which lends the messages from there; this one chooses whose turn it is.
 
     Example:
         >>> queue.put("a")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Readiness", "Taker"]
 
-# What the thread leaves to the main one; not what its own mistakes would raise.
+# Signals that the thread leaves to the main one; not those that its own mistakes would raise.
 _SIGNALS: Final = signal.valid_signals() - {
     signal.SIGABRT,
     signal.SIGBUS,
@@ -71,8 +71,8 @@ class Readiness:
     """The descriptor, and the thread that makes it readable.
 
     The thread is the taker's sleeper: it is announced on the queues, and counts as one that was woken from the moment
-    it is told of something. It takes nothing. What it was told of is left to the program for the patience, as to any
-    taker that is slow; who does not come by then is passed by, and is announced again when it has found nothing.
+    it is told of something. It takes nothing. The program gets the patience to come for the message, as any slow taker
+    does. A program that does not come by then is passed by, and is announced again when it has found nothing.
 
     Nobody holds a lock that the thread needs, so close() may wait for it wherever it is called, in a signal handler or
     a finalizer, too.
@@ -180,8 +180,9 @@ class Readiness:
     def _raise(self, resets: int) -> bool:
         """False: the taker has looked again since then, and may have found nothing more.
 
-        Whoever resets does so in the order event, resets, element, so that one of the two sees the other: no reset
-        leaves a thread that rests beside a descriptor that is not readable. The model is tests/protocols/readiness.pml.
+        A thread that resets does so in the order event, resets, element, so that one of the two sees the other. No
+        reset leaves a thread that rests beside a descriptor that is not readable. The model is
+        tests/protocols/readiness.pml.
         """
         if self._resets != resets:
             return False

@@ -1,4 +1,4 @@
-"""What people are to be told of queues and of the disk: one process looks, one tells, in the log."""
+"""Alerts for people, about queues and the disk: one process looks, one tells, in the log."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _FLOW: Final = {
 def tell_alerts(membership: Membership) -> None:
     """Looks for what is to be told, and tells what no other process has, if anybody here listens.
 
-    Counts messages once a second, whoever looks. What cannot be looked at just now (a queue is being deleted) is left
-    to the next look. Those who look tell as well how many messages more have died.
+    Counts messages once a second, whichever process looks. A queue that cannot be looked at just now (it is being
+    deleted) is left to the next look. A process that looks tells as well how many messages more have died.
     """
     membership.deaths.tell_rest()
     if _begins():

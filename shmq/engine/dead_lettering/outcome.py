@@ -1,4 +1,4 @@
-"""What becomes of a delivery that failed, or that no consumer may have: back into its queue, or to the dead."""
+"""The outcome of a delivery that failed, or that no consumer may have: back into its queue, or to the dead."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def settle_expired(queue: OpenQueue, delivery: Delivery) -> None:
 
 
 def dead_letter_poisoned(queue: OpenQueue) -> None:
-    """What failed on its last attempt in a process that could not move it to the dead. The next taker does the same.
+    """Moves messages to the dead that failed on their last attempt, in a process that could not move them.
 
-    As long as there is room among the dead: the rest stays where it is.
+    Where there is no room among the dead, the rest stays. The next taker does the same.
     """
     while not is_waiting(queue) and (delivery := steal_poisoned(queue)) is not None:
         dead_letter_found(queue, delivery)

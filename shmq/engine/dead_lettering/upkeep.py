@@ -25,7 +25,7 @@ _LOG = logging.getLogger("shmq.broker")
 
 
 def put_in_order(membership: Membership) -> None:
-    """What the dead held, and what was due, is where it belongs, before a count. Raises what a look would raise."""
+    """Moves messages that the dead held, or that are due, to their places before a count. Raises as a look would."""
     reap(membership.live())
     end_unused(membership)
     tell_alerts(membership)  # a process that only looks tells as well as one that waits
@@ -39,7 +39,7 @@ def end_unused(membership: Membership) -> None:
 
 
 def do_upkeep(membership: Membership) -> None:
-    """What the core cannot do by itself, if there is any."""
+    """Does the duties that the core cannot do by itself, if there are any."""
     retry_dead_letters(membership)
     if membership.member.dead_letters_due():
         settle_all_expired(membership)

@@ -5,8 +5,8 @@ With `disk_path=` the broker's `disk` is a link to `shmq-<uuid of the directory>
 brokers lies there.
 
 The core makes it when the first queue flows (native/src/flow/file_backing.c), and in it a directory for each queue.
-Nothing there outlives the segment: it is memory by other means. What an anonymous broker has goes with its last member,
-or, if that was killed, when the same user opens the next anonymous one.
+Nothing there outlives the segment: it is memory by other means. The files of an anonymous broker go with its last
+member, or, if that was killed, when the same user opens the next anonymous one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def linked_disk(dir_fd: int) -> str | None:
 
 
 def link_disk(dir_fd: int, disk_path: str, directory: UUID) -> None:
-    """What flows to disk lies in `disk_path` from here on. The caller has swept what lay elsewhere.
+    """Rows of queues that flow lie in `disk_path` from here on. The caller has swept those elsewhere.
 
     Arguments:
         dir_fd: of the broker's directory, whose lock is held.

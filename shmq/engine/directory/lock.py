@@ -1,6 +1,6 @@
 """The file `lock` in a broker's directory: who opens, deletes or tidies up the broker holds it.
 
-Whoever may write to the directory may put anything in its place, a link to a private file of ours among it. So it is
+A user who may write to the directory may put anything in its place, such as a link to a private file of ours. So it is
 never followed, never waited for at its opening, and given other rights only on the descriptor of a file that was made
 here. It holds a copy of the record; a file with anything else in it is somebody's own.
 

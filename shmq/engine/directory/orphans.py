@@ -119,7 +119,7 @@ def orphans(directory: str | None = None, *, deleted: bool = False) -> list[Segm
 
 
 def sweep_orphans(directory: str | None = None) -> list[SegmentIdentity]:
-    """Removes what orphans() would list, and returns what was removed. Whoever becomes a member meanwhile keeps his."""
+    """Removes the segments that orphans() would list; which these were. A process that joins one meanwhile keeps it."""
     return _sweep(_candidates(directory), directory, deleted=False)
 
 

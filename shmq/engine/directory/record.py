@@ -50,7 +50,7 @@ _CHECK_BYTES: Final = 16
 class SegmentRecord:
     """Names a segment. The last ones are what it was made with, so that a lost one is made anew in the same way.
 
-    Whoever may write to the directory may have written it: a hint that the segment's header has to confirm.
+    A user who may write to the directory may have written it: a hint that the segment's header has to confirm.
     """
 
     name: str
@@ -66,7 +66,7 @@ class SegmentRecord:
     epoch: int = 0  # how many segments were lost before it; part of each message id
 
     def home(self, dir_fd: int) -> Home:
-        """What the segment's header has to name.
+        """The home that the segment's header has to name.
 
         Arguments:
             dir_fd: of the directory in which this record was found.
@@ -272,7 +272,7 @@ def write_record(path: str, dir_fd: int, record: SegmentRecord, *, mode: int, gr
         mode: of the file.
         group: of the file; kept as it comes where that is not allowed.
     """
-    # What a death left of an earlier attempt may belong to another member of the group: replaced, not written over.
+    # A draft of an attempt that ended by a death may be another user's, of the same group: replaced, not written over.
     if not remove_if_ours(path, dir_fd, RECORD_DRAFT):
         raise BrokerError(
             f"the file {RECORD_DRAFT!r} is in the way, and shmq has not written it",

@@ -48,7 +48,7 @@ _ATTEMPTS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What destroy() did.
+    """The answer of destroy().
 
     Attributes:
         path: of the directory.

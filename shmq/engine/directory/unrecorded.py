@@ -1,7 +1,7 @@
 """Segments whose directory does not name them any more, and that are its broker all the same.
 
-A cleaner of /tmp removes files by their age, `segment` and `lock` among them, while processes use the broker. Whoever
-opens the directory then joins them, and makes no second broker.
+A cleaner of /tmp removes files by their age, `segment` and `lock` among them, while processes use the broker. A process
+that opens the directory then joins them, and makes no second broker.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def unrecorded(directory: os.stat_result, proof: UUID | None = None) -> Iterator
 
 
 def record_of(member: Member, identity: SegmentIdentity) -> SegmentRecord:
-    """What the record of this segment said, by its header."""
+    """The record of this segment, made anew from its header."""
     header = member.header()
     budget = header["disk"]
     return SegmentRecord(

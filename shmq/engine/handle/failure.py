@@ -1,4 +1,4 @@
-"""What went wrong with a queue, in words: status codes become exceptions that name queue, figures, remedy."""
+"""Errors of a queue, in words: status codes become exceptions that name queue, figures, remedy."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _way_to_wait(overflow: str | None) -> str:
 
 
 def _room_in_the_ring(wait: str, maxsize: int, slots: int) -> str:
-    """What helps where all slots are in use, whose number was fixed when the queue was made."""
+    """The remedy where all slots are in use, whose number was fixed when the queue was made."""
     remedy = f"let more consumers take messages, {wait}, or make the queue anew "
     if maxsize != 0:  # given after it was made
         return f"{remedy}with maxsize={maxsize}, which then fixes its slots"
@@ -288,6 +288,6 @@ def failure_of(
 
 
 def dropped_text(count: int, queue: str) -> str:
-    """What became of messages that nobody settled."""
+    """The words for messages that nobody settled: they went back."""
     went = "was dropped unsettled; it went back" if count == 1 else "were dropped unsettled; they went back"
     return f"{quantity(count, 'message')} of queue {queue!r} {went}"

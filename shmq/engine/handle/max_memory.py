@@ -1,4 +1,4 @@
-"""What all queues of a broker may keep in memory by their max_memory, compared with what it has."""
+"""The memory that all queues of a broker may use by their max_memory, compared with the broker's own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMED: Final = 5
 
 
 def excess_of(membership: Membership) -> str | None:
-    """What is too much, for people; None: all queues can reach their max_memory at the same time.
+    """The excess, in words for people; None: all queues can reach their max_memory at the same time.
 
     A sixteenth of the memory is kept for slots, so bodies have the rest of it.
     """

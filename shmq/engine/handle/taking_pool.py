@@ -1,4 +1,4 @@
-"""What a queue's handle knows of the pool that takes by it."""
+"""The pool that takes by a queue's handle, as the handle knows it."""
 
 from __future__ import annotations
 

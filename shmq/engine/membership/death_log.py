@@ -29,7 +29,7 @@ class _Told:
 
 
 class DeathLog:
-    """What this process tells of dead messages: a line a second of each queue, however many die."""
+    """The log of this process about dead messages: a line a second of each queue, however many die."""
 
     def __init__(self) -> None:
         self._told: dict[tuple[str, bool], _Told] = {}

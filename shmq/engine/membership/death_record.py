@@ -43,7 +43,7 @@ def completed(member: Member, death: Death) -> Death:
     """The death with its signal, if that was told after the message was dead-lettered."""
     if death.signal is not None or not death.pids:
         return death
-    # What was told before was looked at when it was dead-lettered.
+    # Signals that were told before were looked at when the message was dead-lettered.
     number = _told(member, death.pids[-1], death.at - _SLACK, death.at + _NEAR)
     if number is None:
         return death

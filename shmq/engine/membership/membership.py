@@ -30,10 +30,10 @@ _LOCK = threading.RLock()  # reentrant: garbage that is collected while it is he
 
 
 class Closable(Protocol):
-    """What ends with the broker: a consumer that nobody else closes."""
+    """A consumer that nobody else closes: it ends with the broker."""
 
     def close(self) -> None:
-        """What it has lent goes back."""
+        """The messages that it has lent go back."""
 
 
 class Sleeper(Protocol):

@@ -1,4 +1,4 @@
-"""What uses the memory of a broker, in the words of an error that says there is no more."""
+"""The users of a broker's memory, in the words of an error that says there is no more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_SPARK = re.compile(r"\.(spark|stage)\.")
 
 
 def memory_users(member: Member, asking: str) -> tuple[str, str]:
-    """What has the memory of a broker, the largest first, and what makes room there; "" where nothing can be named.
+    """The users of a broker's memory, the largest first, and remedies that make room; "" where there is none to name.
 
     Arguments:
         asking: the queue that lacks memory.

@@ -74,7 +74,7 @@ def _need_no_key(name: str, member: Member) -> None:
 
 
 def _compare(name: str, has: bytes, given: bytes) -> None:
-    """Raises OptionsMismatch. What is shown of a key is its check, by which it cannot be found."""
+    """Raises OptionsMismatch. The error shows the check of a key, by which the key cannot be found."""
     if has != given:
         raise OptionsMismatch(
             f"the broker {name} has another encryption_key" if has else f"the broker {name} has no encryption_key",
@@ -86,7 +86,7 @@ def _compare(name: str, has: bytes, given: bytes) -> None:
 
 
 def _first_look(membership: Membership) -> Membership:
-    """What the dead held goes back before anything is taken: nobody may have been here to notice when they died."""
+    """Reaps the dead before anything is taken: nobody may have been here to notice when they died."""
     try:
         reap(membership.live())
     except ShmqError:

@@ -1,4 +1,4 @@
-"""What a message knows of the consumer that has lent it: what Consumer is built on."""
+"""The consumer that has lent a message, as the message knows it: the base of Consumer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a message that was taken from its consumer, or was never its own."""
+"""Errors about a message that was taken from its consumer, or was never its own."""
 
 from __future__ import annotations
 

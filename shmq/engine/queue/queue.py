@@ -329,7 +329,7 @@ class Queue(QueueManagement, Generic[T]):
 
         timeout: seconds; None waits for ever, 0 does not wait.
         Raises Empty, ShutDown (shut down and drained), NotFound, Closed; SettlementError once, after messages of this
-        process were dropped unsettled (they went back, counted). What a signal handler raises is raised as it is, and
+        process were dropped unsettled (they went back, counted). A signal handler's error is raised as it is, and
         nothing was delivered. If this process dies before it has settled the message, it is with others within 50 ms,
         marked as redelivered.
 
@@ -455,7 +455,7 @@ class Queue(QueueManagement, Generic[T]):
         return looked_at(self, selector, columns)
 
     def _free(self, selector: str | None) -> Iterator[Message[T]]:
-        """What is there now and nobody holds, in order. Raises as browse()."""
+        """Messages that are there now and nobody holds, in order. Raises as browse()."""
         selects = selection(selector, self._membership.member.wall_of)
         self._is_ready()  # or raises: deleted, closed
         do_upkeep(self._membership)

@@ -160,10 +160,10 @@ class QueueManagement(OpenQueue):
         )
 
     def join(self, *, timeout: float | None = None) -> None:
-        """Wait until nothing is ready, delayed or unsettled. What is put meanwhile is waited for, too.
+        """Wait until nothing is ready, delayed or unsettled. It waits for messages that are put meanwhile, too.
 
-        What no consumer may have any more (max_deliveries, max_deaths) goes to the dead letters meanwhile, from memory
-        and from disk.
+        Messages that no consumer may have any more (max_deliveries, max_deaths) go to the dead letters meanwhile, from
+        memory and from disk.
 
         timeout: seconds; None waits for ever, 0 only looks.
         Raises Timeout, NotFound, Closed; BrokerError, CorruptionError where messages on disk cannot be read.
@@ -191,7 +191,7 @@ class QueueManagement(OpenQueue):
     # ---- manage ------------------------------------------------------------------------------------------------
 
     def purge(self, *, selector: str | None = None) -> int:
-        """Settle everything that is ready or delayed; how many. What consumers hold stays theirs, newcomers stay.
+        """Settle everything that is ready or delayed; how many. Consumers keep the messages they hold; newcomers stay.
 
         selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
         Raises SelectorError for a malformed or empty selector, NotFound, Closed. The memory is given back before it
@@ -211,10 +211,10 @@ class QueueManagement(OpenQueue):
     def move(self, to: Queue[Any], *, selector: str | None = None, limit: int | None = None, copy: bool = False) -> int:
         """Moves what is ready or delayed to another queue of the broker, in order; how many.
 
-        Each message in one step: it is in one of the two queues, whoever dies when. It keeps headers, priority, what is
-        left of its delay and of its time to live; its id and position are new, attempts and deaths start anew, and what
-        was dead lives again. What consumers hold stays theirs, newcomers stay. One mover at a time keeps the order of
-        the queue, also where the one before it was killed on the way: what that one had in hand is moved first.
+        Each message moves in one step: it is in one of the two queues, whichever process dies when. It keeps headers,
+        priority, and the rest of its delay and of its time to live. Its id and position are new, attempts and deaths
+        start anew, and a dead message lives again. Consumers keep the messages they hold; newcomers stay. One mover at
+        a time keeps the order of the queue: it first moves messages that a killed mover before it had in hand.
 
         to: another queue.
         selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
@@ -295,8 +295,8 @@ class QueueManagement(OpenQueue):
 
     def delete(self) -> None:
         """Deletes the queue. Its users get NotFound, those that wait, too. Its messages go to dead_letter if one was
-        named, else with it. What a consumer has in hand stays there: it can settle it as ever; what it gives back, or
-        holds when it dies, goes the way of the others.
+        named, else with it. A consumer keeps the messages that it has in hand, and can settle them as ever. Those that
+        it gives back, or holds when it dies, go the way of the others.
 
         Raises Full without room for them there, and the queue stays; NotFound if it was deleted before; Closed.
 
