@@ -1,8 +1,8 @@
 """Takes the place of multiprocessing's queues: same signatures, same exceptions, no feeder thread.
 
 Once put() has returned, the message lies in shared memory: it outlives the process that put it, which can be joined
-before anybody has read. What cannot be pickled raises in put(), where nothing was put then. A process that is killed
-holds no lock that others wait for.
+before anybody has read. An object that cannot be pickled raises in put(), and nothing is put then. A process that is
+killed holds no lock that others wait for.
 
 Example:
     from shmq.mp import Queue  # was: from multiprocessing import Queue

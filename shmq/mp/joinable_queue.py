@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class _Hand:
-    """What this process has got of one queue and not done, in order. Shared by all its handles on that queue."""
+    """Objects that this process has got of one queue and not done, in order. Its handles on that queue share them."""
 
     def __init__(self, queue: ObjectQueue) -> None:
         self._queue = queue
@@ -101,8 +101,8 @@ os.register_at_fork(after_in_child=_after_fork)
 class JoinableQueue(Queue[T]):
     """A Queue that knows when the work is done.
 
-    What get() returns stays with this process until task_done(). What a process that ends has not done goes back in its
-    place: join() waits on, and another process gets it. So it counts against maxsize until it is done.
+    An object from get() stays with this process until task_done(). If the process ends before, the object goes back in
+    its place: join() waits on, and another process gets it. So it counts against maxsize until it is done.
 
     Arguments:
         maxsize: most messages that are not done; 0 or less: as many as memory and disk hold.
@@ -144,8 +144,8 @@ class JoinableQueue(Queue[T]):
         block: False: do not wait, whatever timeout says.
         timeout: seconds to wait; None waits for ever, less than 0 is 0.
 
-        What cannot be unpickled counts as got, too. Raises as Queue.get(), and ConsumerRefused in the 1,025th process
-        that gets.
+        An object that cannot be unpickled counts as got, too. Raises as Queue.get(), and ConsumerRefused in the 1,025th
+        process that gets.
 
         Example:
             >>> from shmq.mp import JoinableQueue

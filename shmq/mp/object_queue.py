@@ -52,7 +52,7 @@ class ObjectQueue(Queue[Any]):
         if type(body) in _PLAIN:
             pieces = encode_pickle(body)
         else:
-            # What ForkingPickler does when it is made; a subclass in Python would cost more than the pickling itself.
+            # ForkingPickler does so when it is made; a subclass in Python would cost more than the pickling itself.
             pieces = encode_pickle(body, {**copyreg.dispatch_table, **ForkingPickler._extra_reducers})  # type: ignore[attr-defined]
         return self._put_encoded(PICKLE, None, tuple(pieces), options.get("timeout"), None)
 

@@ -36,7 +36,7 @@ def wait_seconds(block: bool, timeout: float | None) -> float | None:
 
 
 def unborn(kind: type[T]) -> T:
-    """What is being unpickled. pickle's own way asks an object for its class."""
+    """An object that is being unpickled. pickle's own way asks an object for its class."""
     return kind.__new__(kind)
 
 
@@ -337,7 +337,7 @@ is_closed: Final[Callable[[Queue[Any]], bool]] = attrgetter("_closed")
 
 
 def refusal_of(queue: Queue[Any]) -> Closed:
-    """What is raised when it is used after its close()."""
+    """The exception for a call after its close()."""
     return queue._refusal()
 
 

@@ -1,4 +1,4 @@
-"""What a function says that takes a queue of multiprocessing or of shmq.mp."""
+"""Annotations for functions that take a queue of multiprocessing or of shmq.mp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker has in hand, and what its pool asks of it: words of memory that both see at any time.
+"""A worker's message in hand, and its pool's orders to it: words of memory that both see at any time.
 
 A handler that hangs says nothing any more, and may have taken the signals of its process. So the pool reads here since
 when it is at work, and writes here that it is to stop.

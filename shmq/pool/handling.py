@@ -55,7 +55,7 @@ class _InHand:
 
 @dataclass
 class Handling:
-    """What the pool does with each message: as in `with m:`, with the result put before the ack.
+    """The pool's work on each message: as in `with m:`, with the result put before the ack.
 
     Attributes:
         job: the handler and where its results go.
@@ -224,7 +224,7 @@ def _failed(message: Message[Any], error: Exception, dead: Dead | None) -> Faile
 
 
 class Finding:
-    """What the supervisor finds dead when it looks whether anything is left: counted and told as if a worker had.
+    """Messages that the supervisor finds dead when it looks whether any are left: counted and told as by a worker.
 
     Arguments:
         queue: the handle by which it looks.

@@ -77,7 +77,7 @@ def _no_file() -> str:
 
 
 def _why_not() -> str | None:
-    """What a worker cannot import of the main module; None: nothing."""
+    """Says why a worker cannot import the main module; None: it can."""
     main: Any = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     if getattr(sys, "frozen", False):

@@ -44,7 +44,7 @@ class Interruption:
     Arguments:
         tell: called by the signal handler with how many came so far; what it raises is raised where the program is.
 
-    What is ignored stays ignored (nohup, jobs in the background of a script).
+    An ignored signal stays ignored (nohup, jobs in the background of a script).
     """
 
     def __init__(self, tell: Callable[[int], None]) -> None:
@@ -80,8 +80,8 @@ class Interruption:
         self._before.clear()
 
     def raise_as_usual(self) -> None:
-        """What the first signal would have done to a program that does not know it: KeyboardInterrupt, or an exit
-        with code 143."""
+        """Raises as the first signal would in a program that does not handle it: KeyboardInterrupt, or an exit with
+        code 143."""
         if self.first == signal.SIGTERM:
             raise SystemExit(128 + signal.SIGTERM)
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""What the workers of a pool do, and how it gets to them."""
+"""The job of the workers of a pool, and how it gets to them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Job:
 class Parcel:
     """A job on its way to a worker: pickled with it, but unpickled only when the worker asks.
 
-    What cannot be unpickled, such as a handler whose module fails, would otherwise end the process before any code of
+    A job that cannot be unpickled, for its handler's module fails, would otherwise end the process before any code of
     ours runs in it, with a traceback on the terminal and nothing for the pool. After a fork nothing is pickled at all.
 
     Attributes:

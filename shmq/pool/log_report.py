@@ -1,4 +1,4 @@
-"""What the library logs in a worker goes to the log of the process that owns the pool: workers print nothing."""
+"""Log records of the library in a worker go to the log of the process that owns the pool: workers print nothing."""
 
 from __future__ import annotations
 

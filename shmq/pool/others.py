@@ -1,4 +1,4 @@
-"""What a run until_empty waits for that others have in hand: consumers outside of the pool."""
+"""Consumers outside of the pool, for whose messages in hand a run until_empty waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What multiprocessing needs to start processes, and refuses without need."""
+"""Conditions that multiprocessing needs to start processes, or sets without need."""
 
 from __future__ import annotations
 

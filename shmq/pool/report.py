@@ -1,4 +1,4 @@
-"""What a worker tells its pool, over a pipe."""
+"""Reports of a worker to its pool, over a pipe."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Stalled:
 
 @dataclass(frozen=True)
 class Logged:
-    """What the library itself has logged in the worker.
+    """A log record of the library itself in the worker.
 
     Attributes:
         name: of the logger.

@@ -1,8 +1,8 @@
-"""What became of the messages of one worker, counted so that nothing is missing if it is killed at any instruction.
+"""The outcomes of one worker's messages, counted so that nothing is missing if it is killed at any instruction.
 
-Each count is one write. Before a message is handled its id is written down, and before it dies the reason: what was
-begun and has no count is the one message of which its process could not say any more what became of it. The broker can:
-it has noted each message that came back because its process died.
+Each count is one write. The worker writes down a message's id before it handles it, and the reason before the message
+dies. The one message that was begun and has no count is that whose outcome the process could not tell any more. The
+broker can: it has noted each message that came back because its process died.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Tally:
         words[_BEGUN] += 1  # last: from here on it is open
 
     def intend(self, intent: Outcome) -> None:
-        """What is just about to become of it."""
+        """Notes the outcome that is about to be."""
         self._words[_INTENT] = _NUMBERS[intent]
 
     def end(self, outcome: Outcome) -> None:
-        """What has become of it."""
+        """Counts the outcome."""
         self._words[_COUNTS + _NUMBERS[outcome]] += 1
 
     def ended(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""What became of the messages of all workers of a run."""
+"""The outcomes of the messages of all workers of a run."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class _Doubt:
 class Total:
     """Adds up the tallies of workers that have ended.
 
-    Whoever repairs what a dead process has left notes each message that comes back. That may be another worker, which
-    is a moment behind: a doubt is looked at again at later deaths, and at the end.
+    A reaper notes each message that comes back from a dead process. The reaper may be another worker, which is a moment
+    behind: a doubt is looked at again at later deaths, and at the end.
 
     Arguments:
         queue: whose messages.

@@ -39,7 +39,7 @@ __all__ = ["work"]
 
 
 def work(parcel: Parcel, pipe: Connection, counts: SharedWords, owner: Owner) -> None:
-    """What a worker process runs."""
+    """A worker process runs this."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     reports = Reports(pipe)
     owner.watch(pipe)
@@ -64,7 +64,7 @@ def _call_this_process(name: str) -> None:
 
 
 def _left() -> str:
-    """What Python waits for at the end of this process, for people."""
+    """The threads and processes for which Python waits at the end of this process, for people."""
     main, children = threading.main_thread(), multiprocessing.active_children()
     threads = [thread.name for thread in threading.enumerate() if thread is not main and not thread.daemon]
     processes = [f"{child.name} (pid {child.pid})" for child in children if not child.daemon]

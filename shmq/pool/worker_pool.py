@@ -51,7 +51,7 @@ class _Run:
         self.owner = 0  # the thread that runs it
 
     def main(self) -> None:
-        """What the thread "shmq-pool" runs."""
+        """The thread "shmq-pool" runs this."""
         self.owner = threading.get_ident()
         try:
             self.runner.run()
@@ -94,8 +94,8 @@ class WorkerPool(Generic[T, R]):
     A worker whose message was taken away by the queue's lease is killed and replaced, too. A result has a header `job`,
     the id of its message. Workers end when the process that owns the pool has gone.
 
-    What failed rests before it is tried again: as the queue's retry_delay says, else 0.1 s, doubled with each attempt
-    up to 30 s, each shortened at random by up to half.
+    A failed message rests before it is tried again: as the queue's retry_delay says, else 0.1 s, doubled with each
+    attempt up to 30 s, each shortened at random by up to half.
 
     Failed attempts and deaths of workers are logged to "shmq.pool" in this process: a warning for each attempt that is
     followed by another one, an error with the traceback when the message is dead.

@@ -33,7 +33,7 @@ _FEW_ROWS: Final = 256  # fewer go to one host, in turn
 
 @dataclass(frozen=True)
 class HostsStaged:
-    """What one run of a task says to the commit: the query it is of, and the stages of each host."""
+    """The report of one run of a task to the commit: the query it is of, and the stages of each host."""
 
     query: str
     stages: Mapping[str, tuple[Stage, ...]]
@@ -68,7 +68,7 @@ class HostsStreamSink:
         self._purge = purge
 
     def write(self, batches: Iterable[pyarrow.RecordBatch], query: str) -> HostsStaged:
-        """In a worker, once for each attempt of a task. What it has staged before an error expires."""
+        """In a worker, once for each attempt of a task. Rows that it has staged before an error expire."""
         uris = list(self._addresses)
         with ExitStack() as stack:
             uploads: dict[str, Any] = {}

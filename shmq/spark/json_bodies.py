@@ -142,7 +142,7 @@ def _converter(kind: DataType, place: str) -> Convert:
 
 
 def _arrow_type(kind: DataType) -> pyarrow.DataType:
-    """What Spark expects of a column of this type. (That of PySpark takes other arguments in each version.)"""
+    """The type that Spark expects of such a column. (PySpark's function takes other arguments in each version.)"""
     import pyarrow as pa
     from pyspark.sql import types as of
 

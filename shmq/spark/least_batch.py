@@ -14,7 +14,7 @@ class LeastBatch:
         rows: so many begin a batch at once.
         delay: seconds; a row that waits so long begins one, whatever the number.
 
-    What has waited is known to this process alone: a query that is started again begins to count anew.
+    This process alone knows since when rows wait: a query that is started again begins to count anew.
     """
 
     def __init__(self, rows: int, delay: float) -> None:

@@ -67,7 +67,7 @@ def is_own_name(name: str) -> bool:
 
 def queues_like(broker: Broker, pattern: str) -> list[Queue[Any]]:
     """The queues whose whole name matches a regular expression, by name; without those that shmq has made beside them:
-    claims, stages, notes, dead letters. Whoever wants one of those names it."""
+    claims, stages, notes, dead letters. A caller that wants one of those names it."""
     wanted = re.compile(pattern)
     found = [queue for queue in broker.queues() if wanted.fullmatch(queue.name) and not is_own_name(queue.name)]
     return sorted(found, key=lambda queue: queue.name)

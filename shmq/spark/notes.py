@@ -38,7 +38,7 @@ def published_name(queue: str) -> str:
 
 @dataclass(frozen=True)
 class Note:
-    """What is decided, or done.
+    """A batch that is decided, or done.
 
     Arguments:
         query: who publishes: a query's id, or the key of a batch write.
@@ -103,7 +103,7 @@ class Notes:
         return [(position, note) for position, note in found if note.into != self.into]
 
     def undone(self) -> list[tuple[int, Note]]:
-        """What is decided and not moved, and what is prepared."""
+        """Notes of batches that are decided and not moved, or prepared."""
         return [(position, note) for position, note in self._with(_UNDONE) if not note.done]
 
     def of(self, query: str) -> list[tuple[int, Note]]:

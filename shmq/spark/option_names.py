@@ -28,7 +28,7 @@ SINK: Final = frozenset({
     "uri", "tokenFile", "caFile", "distribution", "encryptionKeyFile",
 })  # fmt: skip
 
-# What others call the same, in lower case.
+# Names of other systems for the same, in lower case.
 _LIKE: Final[Mapping[str, str]] = {
     "kafka.bootstrap.servers": "path",
     "bootstrap.servers": "path",

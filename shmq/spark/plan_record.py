@@ -1,4 +1,4 @@
-"""What a subscription has told Spark: where its batches end, and up to where Spark has acknowledged them.
+"""The record of a subscription's batches: where they end, and up to where Spark has acknowledged them.
 
 A query knows that from its checkpoint. But a checkpoint may be an old one, or a copy beside which another one goes on.
 So the planner writes it down, too, in a queue beside the claims, `orders.spark.etl.planned`. Then a batch that begins
@@ -29,7 +29,7 @@ _PLACES: Final = 4  # slots: one message, and its successor
 
 
 class PlanRecord:
-    """What is written down of one subscription.
+    """The record of one subscription.
 
     Arguments:
         broker: of the claims.
@@ -59,7 +59,7 @@ class PlanRecord:
             self._write(self.acknowledged, sorted([*self._ends, end]))
 
     def acknowledge(self, position: int) -> None:
-        """What lies below is done. Raises Full, OutOfSpace."""
+        """The entries below are done. Raises Full, OutOfSpace."""
         if position > self.acknowledged:
             self._write(position, [end for end in self._ends if end > position])
 

@@ -1,12 +1,12 @@
 """Publishing staged rows: one put decides for a whole batch, and whoever comes next finishes what was decided.
 
 A note (see notes.py) says: this query publishes this batch, from these stages, in this order. When all is moved it is
-replaced by one that says: this query has published this batch. Of those one a query is kept. Whoever decides or moves
-holds the exclusive consumer of the notes, which is lost in the moment its process dies.
+replaced by one that says: this query has published this batch. Of those one a query is kept. A process that decides or
+moves holds the exclusive consumer of the notes, which is lost in the moment the process dies.
 
-A batch is decided or not, whoever is killed when; what is decided is moved to the end by the next commit, by whoever
-reads the queue through Spark, by `shmq spark publish`, or by who asks (finish()). A move that is repeated moves only
-what is left.
+A batch is decided or not, whichever process is killed when. The next commit moves a decided batch to the end; so do the
+next read of the queue through Spark, `shmq spark publish`, and a caller of finish(). A move that is repeated moves only
+the rest.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ class Publication:
     # ---- of several hosts, one decides for all ---------------------------------------------------------------------
 
     def prepare(self, query: str, batch: int, stages: Sequence[Stage]) -> None:
-        """Keeps stages of this host until another one has decided. What was prepared before for this query was not
-        decided, and is dropped.
+        """Keeps stages of this host until another one has decided. Stages that were prepared before for this query
+        were not decided, and are dropped.
 
         Raises DataLost if a stage is not as it was written.
         """
@@ -244,7 +244,7 @@ class Publication:
         )
 
     def _keep(self, stages: Sequence[Stage]) -> None:
-        """What is decided must not expire. A stage without an end that no note names was left by a publisher that died
+        """A decided stage must not expire. A stage without an end that no note names was left by a publisher that died
         before its decision: its end has come now."""
         kept = {stage.queue for stage in stages}
         for queue in undecided(self._target):
@@ -313,7 +313,7 @@ class Publication:
 
 
 class DecidingTurn:
-    """What a write into several hosts asks the one that decides. Publication.turn() makes it."""
+    """The answers of the deciding host to a write into several hosts. Publication.turn() makes it."""
 
     def __init__(self, publication: Publication, deadline: float | None) -> None:
         self._of = publication

@@ -24,7 +24,7 @@ _COMPARED: Final[Mapping[str, Callable[[int], tuple[int, int]]]] = {
 
 
 class Pushdown:
-    """What is left of a batch read when the source applies filters; all of them have to be true.
+    """The rest of a batch read when the source applies filters; all of them have to be true.
 
     Guarantee: a filter that is taken is applied exactly, so Spark need not look again. Only `queue` (equality, a list)
     and `position` (comparisons) are taken: for the others each row would have to be read here, as Spark does.

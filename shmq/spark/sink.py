@@ -23,7 +23,7 @@ __all__ = ["BatchSink", "Staged", "StreamSink"]
 
 @dataclass(frozen=True)
 class Staged:
-    """What one run of a task says to the commit: the query it is of, and its staging queues."""
+    """The report of one run of a task to the commit: the query it is of, and its staging queues."""
 
     query: str
     stages: tuple[Stage, ...]
@@ -63,7 +63,7 @@ class StreamSink:
         return self.stage(_rows(batches), query)
 
     def stage(self, rows: Iterable[Outgoing | Bodies], query: str) -> Staged:
-        """What write() makes of its batches."""
+        """Stages rows, such as write() makes of its batches."""
         return Staged(query, _stage(self._options, rows))
 
     def commit(self, messages: Sequence[Staged | None], batch: int) -> None:
@@ -77,7 +77,7 @@ class StreamSink:
             Publication(target, self._options.commit_timeout).publish(query, batch, stages)
 
     def abort(self, messages: Sequence[Staged | None], batch: int) -> None:
-        """Some tasks failed. What others have staged and did not tell of expires."""
+        """Some tasks failed. Rows that others have staged and did not tell of expire."""
         stages = _stages_of(messages)
         if stages:
             with named_broker(self._options.path, self._options.key_file) as broker:
@@ -112,7 +112,7 @@ class BatchSink:
         return self.stage(_rows(batches))
 
     def stage(self, rows: Iterable[Outgoing | Bodies]) -> Staged:
-        """What write() makes of its batches."""
+        """Stages rows, such as write() makes of its batches."""
         return Staged(self._key, _stage(self._options, rows))
 
     def commit(self, messages: Sequence[Staged | None]) -> None:

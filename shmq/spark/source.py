@@ -1,4 +1,4 @@
-"""What PySpark calls: the data source of the format "shmq". All it does is done by the modules beside it."""
+"""The classes that PySpark calls: the data source of the format "shmq". The modules beside it do all its work."""
 
 from __future__ import annotations
 

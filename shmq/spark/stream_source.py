@@ -120,7 +120,7 @@ class StreamSource:
                 self._subscribe(queue.name)
 
     def close(self) -> None:
-        """Gives the subscriptions up, for another query. What was claimed stays."""
+        """Gives the subscriptions up, for another query. Claimed entries stay."""
         broker = self._broker
         self._forget()
         if broker is not None:
@@ -184,7 +184,7 @@ class StreamSource:
         return Offset(reached, empty).plain()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What is there now is this run's; what comes later is for another."""
+        """Entries that are there now are this run's; later ones are for another."""
         self._target = sum(one.waiting() for one in self._planned())
         self._target_has_unread = False  # which is behind a start that nobody has named yet
 
@@ -212,7 +212,7 @@ class StreamSource:
         return sum(one.unread(reached[one.queue]) + one.waiting() for one in self._planned())
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[EntryRange]:
-        """What tasks read of a batch; none for an empty one."""
+        """The ranges of a batch that tasks read; none for an empty one."""
         stop = Offset.parse(end).queues
         begin = self._start(start)
         found: list[EntryRange] = []

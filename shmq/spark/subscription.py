@@ -1,4 +1,4 @@
-"""What a streaming query has taken of one queue, and not yet acknowledged: the queue `orders.spark.etl`.
+"""Entries that a streaming query has taken of one queue, and not yet acknowledged: the queue `orders.spark.etl`.
 
 Only the planner of the query moves entries there, in the order of `orders`, and only it discards them. It holds the
 queue's exclusive consumer, and never receives: a planner whose process has died has lost it at that moment, so the
@@ -229,7 +229,7 @@ class Subscription:
         return self._source.qsize()
 
     def acknowledge(self, end: Reached) -> int:
-        """Discards what lies below; how many entries. What another queue held, in its time, is no more.
+        """Discards the entries below; how many. The entries of another queue, of an earlier time, are no more.
 
         Raises Full, OutOfSpace: there is no memory for a message of 200 bytes.
         """

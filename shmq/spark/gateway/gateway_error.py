@@ -10,7 +10,7 @@ __all__ = ["GatewayError"]
 class GatewayError(ShmqError):
     """A gateway does not answer, refuses the token, or has lost the session.
 
-    What it had in hand is as after the death of a process: nothing is lost, and the query can be started again.
+    Entries that it had in hand are as after a process's death: nothing is lost, and the query can be started again.
 
     Example:
         >>> issubclass(GatewayError, shmq.ShmqError)

@@ -31,7 +31,7 @@ class LeasedSession(abc.ABC):
 
     @abc.abstractmethod
     def _answer(self, call: str, said: Mapping[str, Any]) -> Any:
-        """What the caller is told. Raises what it shall raise."""
+        """The answer for the caller. Raises the error that the caller shall raise."""
 
     @abc.abstractmethod
     def _end(self) -> None:

@@ -83,7 +83,7 @@ def check_action(name: str) -> None:
 
 
 def act(name: str, options: SinkOptions, said: Mapping[str, Any]) -> None:
-    """What a write into several hosts asks those that do not decide."""
+    """Does an action that a write into several hosts asks of the hosts that do not decide."""
     check_action(name)
     with shmq.open(options.path, create=False) as broker:
         _ACTIONS[name](Publication(broker.queue(options.queue), options.commit_timeout), said)

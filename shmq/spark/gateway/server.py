@@ -180,7 +180,7 @@ class Gateway(flight.FlightServerBase):
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """What goes wrong in a `with` block is told to the caller, in words from which it makes the same error."""
+    """Tells the caller of an error in a `with` block, in words from which it makes the same error."""
     try:
         yield
     except flight.FlightError:

@@ -1,4 +1,4 @@
-"""What travels between a gateway and its callers besides rows: JSON, of which each part is checked when it arrives."""
+"""Texts between a gateway and its callers, besides rows: JSON, of which each part is checked when it arrives."""
 
 from __future__ import annotations
 

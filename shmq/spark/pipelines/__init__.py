@@ -1,1 +1,1 @@
-"""What `shmq pipeline` is made of: plain functions from frames of entries to frames, for anybody's own jobs, too."""
+"""The parts of `shmq pipeline`: plain functions from frames of entries to frames, for anybody's own jobs, too."""

@@ -1,7 +1,8 @@
-"""What can be said of entries: functions from a frame to a frame, without a side effect.
+"""Measures of entries: functions from a frame to a frame, without a side effect.
 
 A frame of entries has the columns of the format "shmq" (or some of them), and may have two more: `death`, which the
-format gives to whoever names it, and `left_at`, the time at which an entry left its queue (of an archive: archived_at).
+format gives to a reader that names it, and `left_at`, the time at which an entry left its queue (of an archive:
+archived_at).
 """
 
 from __future__ import annotations
@@ -151,14 +152,14 @@ def waits(entries: DataFrame, now: datetime.datetime | None = None, every: str =
 
 
 def quantiles(sketches: DataFrame, *by: str) -> DataFrame:
-    """What sketches say, merged: of how many entries they are, and how many seconds which part of them waited at most.
+    """Sketches, merged and read: of how many entries they are, and how many seconds each part of them waited at most.
 
     Arguments:
         sketches: as waits() gives them, of today or kept from before.
         by: columns that stay apart, such as "queue", or "queue" and "minute"; none: all is one.
 
-    Columns: those of `by`, entries, p50, p90, p99, longest. In seconds; all but the last one are estimates: what is
-    called p99 lies between 98.7 % and 99.3 % of the entries. Up to a thousand entries they are exact.
+    Columns: those of `by`, entries, p50, p90, p99, longest. In seconds; all but the last one are estimates: a p99
+    lies between 98.7 % and 99.3 % of the entries. Up to a thousand entries they are exact.
     """
     from pyspark.sql import functions as F
 
@@ -189,7 +190,7 @@ def redelivered(entries: DataFrame) -> DataFrame:
 
 
 def poison(entries: DataFrame, least: int = 2, lift: float = 2.0) -> DataFrame:
-    """What dead letters have in common, and others have not: candidates for poison, the deadliest first.
+    """Traits that dead letters have in common, and others have not: candidates for poison, the deadliest first.
 
     Arguments:
         entries: as narrowed() gives them: dead letters, and others of the same queues to compare them with.

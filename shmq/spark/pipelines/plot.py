@@ -43,7 +43,7 @@ def time_text(at: float) -> str:
 
 @dataclass(frozen=True)
 class Frame:
-    """What all plots of a page have in common, so that one can be laid over the other by eye.
+    """The frame that all plots of a page have in common, so that one can be laid over the other by eye.
 
     Arguments:
         begin, end: POSIX seconds.

@@ -23,7 +23,7 @@ libraries:
       include: transformations/**
 """
 
-# What is settled when Spark starts. The catalog is kept here, so that the next run knows the tables of this one.
+# Settings that Spark starts with. The catalog is kept here, so that the next run knows the tables of this one.
 _DEFAULTS: Final = """\
 spark.driver.bindAddress 127.0.0.1
 spark.driver.host 127.0.0.1

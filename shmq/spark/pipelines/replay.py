@@ -18,7 +18,7 @@ _KEPT: Final = ("body", "headers", "group", "content_type")
 
 
 class Choice:
-    """What of an archive is replayed.
+    """The part of an archive that is replayed.
 
     Arguments:
         days: on which it was put, as "2026-03-01" (UTC); none: all.
@@ -45,7 +45,7 @@ class Choice:
 
 
 def outgoing(archive: DataFrame, priorities: bool) -> DataFrame:
-    """What a queue can take of archived entries, in the order in which they were put.
+    """Archived entries with the columns that a queue can take, in the order in which they were put.
 
     Arguments:
         archive: as read_archive() gives it, or a part of it.

@@ -106,8 +106,8 @@ def _over_time(found: Statistics) -> str:
     busiest = sorted(found.queues, key=lambda row: -(row["waiting"] + row["left"] + row["dead"]))[:_PLOTS]
     plots = "\n".join(_plots_of(found, row["queue"], frame) for row in busiest)
     more = len(found.queues) - len(busiest)
-    note = f"Each step is one {found.every}. What others took out of a queue is not known: the depth is that of the "
-    note += "messages which are still there, or were archived."
+    note = f"Each step is one {found.every}. Messages that others took out of a queue are not known: the depth is that "
+    note += "of the messages which are still there, or were archived."
     rest = f" {quantity(more, 'queue')} with fewer messages not shown." if more else ""
     return f'<h2>Over time</h2>\n<p class="soft">{note}{rest}</p>\n<div class="plots">\n{plots}\n</div>'
 
@@ -167,7 +167,7 @@ def _poison(rows: Sequence[Row]) -> str:
         ]
         for row in rows
     ]
-    head = ["Died in", "By", "What", "Last error", "Reasons", "Dead", "As frequent", "Last death"]
-    note = "What dead letters have in common and others have not: a group, the same content, a header with its value. "
+    head = ["Died in", "By", "Value", "Last error", "Reasons", "Dead", "As frequent", "Last death"]
+    note = "Traits of dead letters that others have not: a group, the same content, a header with its value. "
     note += "How many of those that have it are dead, and how much more frequent it is among the dead."
     return f'<h2>Poison candidates</h2>\n<p class="soft">{note}</p>\n{_table(head, cells)}'

@@ -63,7 +63,7 @@ def entries_of(spark: SparkSession, path: str, queues: Sequence[str]) -> DataFra
 
 
 def archived_entries(spark: SparkSession, archive: str, queues: Sequence[str] = ()) -> DataFrame:
-    """What is in an archive, as entries that have left their queues when they were archived.
+    """The rows of an archive, as entries that have left their queues when they were archived.
 
     Arguments:
         archive: its directory.

@@ -24,13 +24,13 @@ def bytes_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> bytes:
 
 
 def batches_of(data: bytes) -> list[pa.RecordBatch]:
-    """What bytes_of() was given."""
+    """The batches that bytes_of() was given."""
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
         return list(reader)
 
 
 def read_schema(data: bytes) -> pa.Schema:
-    """What Schema.serialize() has written."""
+    """The schema that Schema.serialize() has written."""
     return pa.ipc.read_schema(pa.py_buffer(data))
 
 

@@ -35,7 +35,7 @@ def map_in_pool(
     directory: str | os.PathLike[str] | None = None,
     encryption_key_file: str | os.PathLike[str] | None = None,
 ) -> DataFrame:
-    """What the handler makes of each batch of the frame, in processes that stay warm.
+    """The handler's results for each batch of the frame, from processes that stay warm.
 
     The processes are a WorkerPool on each host where tasks run. Tasks hand it their batches through shared memory, and
     take the results back in order. The first task starts it; it ends when no task has used it for some time. So a model

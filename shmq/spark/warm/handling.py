@@ -1,4 +1,4 @@
-"""What a worker of the pool does: loads what the handler needs, once, and answers each request.
+"""A worker of the pool loads what the handler needs, once, and answers each request.
 
 A handler's error is an answer, too: its task fails with it, and Spark decides whether it is tried again.
 """

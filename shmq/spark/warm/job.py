@@ -1,4 +1,4 @@
-"""What a pool is to do for the tasks of a query, and how they find it: by the same text on every host."""
+"""The job of a pool for the tasks of a query, and how they find it: by the same text on every host."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Place:
             broker.close()
 
     def _opened_anew(self, job: Job) -> Broker:
-        """Under the lock. What a pool that was killed has left under another key goes."""
+        """Under the lock. The broker that a killed pool has left, under another key, goes."""
         try:
             return self.opened(job)
         except OptionsMismatch:

@@ -1,4 +1,4 @@
-"""What a task does: it gives its batches to the pool of its host and hands on the results in their order."""
+"""A task gives its batches to the pool of its host and hands on the results in their order."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _Exchange:
         body = bytes_of([batch], batch.schema)
         headers: dict[str, str | int] = {NUMBER: self._window.open(), REPLIES: self._replies.name}
         while True:
-            # What is in the pool makes room when its reply is taken, so who has something there waits for that.
+            # A batch in the pool makes room when its reply is taken, so a task that has one there waits for that.
             waits = self._window.missing > 1
             try:
                 self._requests.put(body, headers=headers, timeout=0 if waits else _LOOK)
