@@ -37,7 +37,7 @@ class BacklogRow:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one contestant did once."""
+    """The figures of one contestant in one round."""
 
     in_per_second: float
     out_per_second: float

@@ -1,4 +1,4 @@
-"""What holds a backlog: ways of putting many messages aside and taking them again, with one interface for all."""
+"""Contestants with a backlog: ways of putting many messages aside and taking them again, with one interface for all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROOM: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is put aside: so many bodies of so many bytes, by a queue that may use so much of a broker's memory."""
+    """A backlog: so many bodies of so many bytes, in a queue that may use so much of a broker's memory."""
 
     messages: int
     size: int
@@ -153,7 +153,7 @@ def memory_for(load: Load) -> int:
 
 
 class _InFiles:
-    """What is the same of stores that keep their rows in files below `path`, and none in shared memory."""
+    """Methods of all stores that keep their rows in files below `path`, and none in shared memory."""
 
     path: Path
 

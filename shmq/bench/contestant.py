@@ -1,4 +1,4 @@
-"""What is measured: one way of moving messages between processes, with the same interface for each."""
+"""Contestants: ways of moving messages between processes, with one interface for all."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class OverloadRow:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one contestant did once."""
+    """The figures of one contestant in one round."""
 
     put_per_second: float
     get_per_second: float

@@ -34,12 +34,12 @@ class PoolRow:
 
 
 def echo(body: bytes) -> bytes:
-    """What the peer's workers run."""
+    """The peer's workers run this."""
     return body
 
 
 def answer(message: Message[bytes]) -> bytes:
-    """What the workers run."""
+    """The pool's workers run this."""
     return message.body
 
 

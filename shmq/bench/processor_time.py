@@ -25,6 +25,6 @@ def processor_times() -> Mapping[psutil.Process, float]:
 
 
 def processor_seconds(since: Mapping[psutil.Process, float] = _NONE) -> float:
-    """Of those that live, since those times were taken. What others have taken that have ended meanwhile is not known:
+    """Of the processes that live, since those times were taken. The time of one that has ended meanwhile is not known:
     nobody waits for the workers that PySpark's daemons start."""
     return sum(max(taken - since.get(process, 0.0), 0.0) for process, taken in processor_times().items())

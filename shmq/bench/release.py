@@ -1,4 +1,4 @@
-"""What it costs to give the first message back, and to get it again, beside few and beside many that are in hand."""
+"""The cost of giving the first message back, and of getting it again, beside few and beside many that are in hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call costs that should not depend on how much there is: CPU time of small and large, in turn."""
+"""The cost of calls that should not depend on how much there is: CPU time of small and large, in turn."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _fill(queue: Queue[bytes], dicts: list[dict[str, Header]], entries: int) -> 
 
 
 def _taken(queue: Queue[bytes]) -> int:
-    """What a consumer is given until it has looked at all entries. It goes back when the consumer is closed."""
+    """Counts the messages that a consumer gets until it has looked at all entries. Its close gives them back."""
     taken = []
     with queue.consumer(selector=SELECTOR) as consumer:
         while batch := consumer.receive_many(1000, timeout=0):

@@ -1,4 +1,4 @@
-"""What a row costs between Spark and queues, beside a source and a sink that only make and drop Arrow batches.
+"""The cost of a row between Spark and queues, beside a source and a sink that only make and drop Arrow batches.
 
 In processor time of all processes, Spark's JVM and its Python workers among them. The queues are those that a reader of
 the pages has: none has options, so from 65,536 messages on they have the rest on disk.
@@ -44,7 +44,7 @@ class SparkRow:
 
 
 def measure_claims(*, rows: int, size: int, rounds: int) -> Iterator[SparkRow]:
-    """What a stream's planner does before Spark sees a row, beside get_many() of the same entries."""
+    """The work of a stream's planner before Spark sees a row, beside get_many() of the same entries."""
     costs: dict[str, list[float]] = {"get_many, no Spark": [], "claim, no Spark": []}
     with open_broker(None, memory=_MEMORY) as broker:
         orders = broker.queue("orders", codec="bytes")

@@ -1,4 +1,4 @@
-"""What a stream over queues adds to each batch of Spark's own, and what it takes while nothing comes."""
+"""The cost that a stream over queues adds to each batch of Spark's own, and its cost while nothing comes."""
 
 from __future__ import annotations
 

@@ -417,7 +417,7 @@ def overload(
     print_rows(title, settings, found, _OVERLOAD_COLUMNS, wants_json(context, as_json))
 
 
-@bench.command(short_help="What a row costs between Spark and queues.")
+@bench.command(short_help="The cost of a row between Spark and queues.")
 @click.option("--rows", default=500_000, show_default=True, type=Count(1000), help="Of each read, write and stream.")
 @click.option("--size", default=64, show_default=True, type=Count(0, 1 << 20), help="Bytes of a body.")
 @click.option("--cores", default=2, show_default=True, type=Count(1, 64), help="Tasks at a time.")
@@ -460,7 +460,7 @@ def spark(
     print_rows(f"{rows:,} rows of {size} bytes, local[{cores}]", settings, found, columns, wants_json(context, as_json))
 
 
-@bench.command("stream", short_help="What queues add to each batch of a stream of Spark.")
+@bench.command("stream", short_help="The cost of queues in each batch of a stream of Spark.")
 @click.option("--rows", default=1000, show_default=True, type=Count(1, 50_000), help="Of a batch.")
 @click.option("--batches", default=40, show_default=True, type=Count(1, 900), help="Of each stream.")
 @click.option("--seconds", default=10.0, show_default=True, type=Seconds(0.1), help="Of an idle stream.")

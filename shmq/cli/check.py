@@ -41,7 +41,7 @@ class Finding:
 
 @dataclass
 class Report:
-    """What was looked at, and what was found."""
+    """The parts that a check has looked at, and its findings."""
 
     path: str
     memory: int = 0
@@ -103,7 +103,7 @@ def examine(path: str, *, bodies: bool = True) -> Report:
 
 @contextmanager
 def _record_of(path: str) -> Iterator[tuple[SegmentRecord, Home] | None]:
-    """What the directory says of its segment, and what that has to prove; None: there is no broker."""
+    """The directory's record of its segment, and the home that the segment must name; None: there is no broker."""
     from shmq.engine.directory.ownership import open_directory
     from shmq.engine.directory.record import read_record
 

@@ -36,7 +36,7 @@ def _octal(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option(
     "--disk",
     metavar="SIZE",
-    help="What may lie on disk, such as 20GiB; 0: nothing; default: a tenth of the file system stays free.",
+    help="Budget on disk, such as 20GiB; 0: nothing; default: a tenth of the file system stays free.",
 )
 @click.option("--durability", metavar="LEVEL", help="none, os or sync; of a later stage.")
 @pass_session

@@ -25,7 +25,7 @@ _KERNEL = (5, 10)
 
 
 class Verdict(NamedTuple):
-    """What one look has told."""
+    """The answer of one look."""
 
     check: str
     state: State

@@ -31,7 +31,7 @@ __all__ = ["DONE", "EMPTY", "FAILED", "INTERRUPTED", "NOT_FOUND", "USAGE", "main
 
 DONE, FAILED, USAGE, NOT_FOUND, EMPTY, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-# What an error is called at the beginning of its line, and the exit code; the first that fits.
+# The word for an error at the beginning of its line, and the exit code; the first that fits.
 _WORDS: tuple[tuple[type[ShmqError], str, int], ...] = (
     (Empty, "empty", EMPTY),
     (Timeout, "timed out", EMPTY),
@@ -143,7 +143,7 @@ def _say(text: str, code: int) -> int:
 
 
 def _give_up_stdout() -> None:
-    """What is still buffered goes nowhere, so that the interpreter does not complain about it at its end."""
+    """Sends buffered output nowhere, so that the interpreter does not complain about it at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

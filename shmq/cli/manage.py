@@ -18,7 +18,7 @@ __all__ = ["move", "purge", "reopen", "rm", "shutdown"]
 @selector_option
 @pass_session
 def purge(session: Session, queue: str, yes: bool, selector: str | None) -> None:
-    """Throw away all messages that are ready or delayed, and print how many. What consumers hold stays theirs.
+    """Throw away all messages that are ready or delayed, and print how many. Consumers keep the messages they hold.
 
     \b
     Example:

@@ -35,7 +35,7 @@ def _text_of(message: Message[Any], data: bytes) -> str | None:
 
 
 def _summary(message: Message[Any]) -> str:
-    """What stands for a body that is no text."""
+    """The text that stands for a body that is no text."""
     if message.content_type == _ARRAY:
         array = message.array()
         shape = " x ".join(map(str, array.shape)) or "0 dimensions"
@@ -85,7 +85,7 @@ def _plain(value: Header) -> Any:
 
 
 def _front(message: Message[Any]) -> str:
-    """What --headers prints before the body."""
+    """The text that --headers prints before the body."""
     parts = [str(message.position)]
     if message.headers:
         parts.append(_headers_line(message.headers))

@@ -59,7 +59,7 @@ def _codec(kind: str) -> Any:
 @click.argument("queue", shell_complete=complete_queue)
 @click.argument("body", required=False, metavar="[BODY | -]")
 @click.option(
-    "--as", "kind", type=click.Choice(["text", "json", "bytes"]), default="text", help="What the body is; default text."
+    "--as", "kind", type=click.Choice(["text", "json", "bytes"]), default="text", help="Kind of the body; default text."
 )
 @click.option("--lines", is_flag=True, help="One message for each line of stdin, put as they come.")
 @click.option(
@@ -128,7 +128,7 @@ def put(
 
 
 def _chunks() -> Iterator[bytes]:
-    """What stdin has, as it comes."""
+    """Chunks of stdin, as they come."""
     while chunk := os.read(0, _CHUNK):
         yield chunk
 

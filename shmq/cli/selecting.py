@@ -25,7 +25,7 @@ selector_option = click.option(
 
 
 def nothing_selected(queue: Queue[Any], selector: str) -> str:
-    """What to say when it selects nothing: of what type the headers are that it takes for numbers."""
+    """Says that the selector selects nothing, and names a header that is text where it wants a number."""
     hint = _text_for_a_number(queue, selector)
     return f"empty: nothing that is selected is in {queue.name!r}{hint and '; '}{hint}"
 

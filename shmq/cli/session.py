@@ -1,4 +1,4 @@
-"""What the commands share: which broker, which form of output."""
+"""Options that the commands share: which broker, which form of output."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def write(text: str) -> None:
 
 @contextmanager
 def to_stdout() -> Iterator[None]:
-    """What fails in the `with` block is stdout, and the error says so."""
+    """An error in the `with` block is one of stdout, and says so."""
     try:
         yield
     except OSError as error:
@@ -162,7 +162,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def usage() -> Iterator[None]:
-    """What the library refuses as an argument is a fault in the command line: exit code 2 with its text."""
+    """An argument that the library refuses is a fault in the command line: exit code 2 with its text."""
     try:
         yield
     except ShmqError:

@@ -1,4 +1,4 @@
-"""What a command is at while nothing else is to be seen: on a terminal, on stderr."""
+"""Tells people what a command waits for while it shows nothing else: on a terminal, on stderr."""
 
 from __future__ import annotations
 

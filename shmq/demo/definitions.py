@@ -15,7 +15,7 @@ def lines_of(source: bytes) -> int:
 
 
 def kinds_in(source: bytes) -> list[str] | None:
-    """What is defined or imported: "function", "class" or "import" for each; None: this is no source."""
+    """Definitions and imports: "function", "class" or "import" for each; None: this is no source."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the source, not about us
@@ -60,7 +60,7 @@ class Definitions(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a worker says about a file.
+    """A worker's answer about a file.
 
     Attributes:
         file: its name.

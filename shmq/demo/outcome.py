@@ -1,4 +1,4 @@
-"""What a way of doing the job came to."""
+"""The outcome of one way of doing the job."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from shmq.demo.definitions import Result
 
 __all__ = ["Outcome", "Progress"]
 
-# Told many times a second how many files are done. What it raises ends the run in good order: whoever wants to end it
-# does so here, for an exception at any other place might leave a process behind.
+# Told many times a second how many files are done. An exception of it ends the run in good order. A caller that wants
+# to end the run raises here: an exception at any other place might leave a process behind.
 Progress = Callable[[int], None]
 
 

@@ -1,6 +1,6 @@
-"""What Spark's workers have in hand: each says so before it parses a file, and when it has done so.
+"""Files that Spark's workers have in hand: each says so before it parses a file, and when it has done so.
 
-Spark itself does not tell which of its processes is amid what. The notes lie in a queue of the demo's broker.
+Spark itself does not tell which process is amid which file. The notes lie in a queue of the demo's broker.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Job:
-    """What the demo tells the driver.
+    """The job that the demo gives the driver.
 
     Attributes:
         folder: of this run, for the broker, the checkpoint and Spark's own files.

@@ -1,1 +1,1 @@
-"""What a use of a queue costs beside the comfortable case, by the table ratios.toml."""
+"""The cost of a use of a queue beside the comfortable case, by the table ratios.toml."""

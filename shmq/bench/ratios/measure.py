@@ -34,7 +34,7 @@ Once = Callable[[], tuple[float, int]]  # seconds of CPU time, operations
 
 @dataclass(frozen=True, slots=True)
 class RatioRow:
-    """What came of a row: CPU time of an operation in microseconds, medians of the rounds; None: it stopped."""
+    """The result of a row: CPU time of an operation in microseconds, medians of the rounds; None: it stopped."""
 
     name: str
     baseline: float
@@ -143,7 +143,7 @@ def _run(row: Row) -> tuple[float, float, float, str]:
 
 @contextmanager
 def _log_to_nobody() -> Iterator[None]:
-    """What is logged costs what it costs; a line for each dead letter of a measurement tells nobody anything."""
+    """Log records are made as ever, and written nowhere: a line for each dead letter of a measurement tells nothing."""
     logger = logging.getLogger("shmq")
     handlers, propagate = logger.handlers, logger.propagate
     logger.handlers, logger.propagate = [logging.NullHandler()], False

@@ -1,4 +1,4 @@
-"""What is measured: calls, and what puts the queue back into its situation between them."""
+"""The calls that are measured, and the steps that put the queue back into its situation between them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Verb:
 
 
 def put(s: Scene) -> Verb:
-    # What is delayed cannot be taken.
+    # A delayed message cannot be taken.
     return Verb(s.put, after=s.queue.purge if "delay" in s.situation.options else s.take)
 
 
@@ -109,7 +109,7 @@ def browse_batches(s: Scene) -> Verb:
 
 
 def claim(s: Scene) -> Verb:
-    """What the planner of Spark's streams does, and a sink's commit."""
+    """The call by which the planner of Spark's streams moves entries, and a sink's commit."""
     claims = queue_of_claims(s.broker, "claims")
     some = min(_SOME, s.situation.depth)
 
