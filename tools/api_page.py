@@ -21,7 +21,7 @@ WIDTH: Final = 100  # of a signature on one line
 HEAD: Final = """\
 # All names
 
-What `import shmq` gives, name by name. `tools/api` writes this page from the docstrings, and a test fails if they
+Names that `import shmq` gives, one by one. `tools/api` writes this page from the docstrings, and a test fails if they
 differ. Another test runs the examples, with a `broker`, a `queue` named "jobs" and a `consumer` of it at hand.
 
 Everywhere: durations are seconds, `timeout=None` waits for ever and `timeout=0` does not wait. Sizes are bytes, as a

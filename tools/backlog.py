@@ -7,10 +7,10 @@ flows to disk. The producers put half of all messages; then the consumers begin,
 nothing is left. All the while a producer or a consumer is killed (SIGKILL) and replaced, every second time one that is
 moving messages to or from the disk: the movers are the same processes.
 
-What must hold: each message whose put had returned was acked once; what a killed consumer had in hand comes again, and
-is marked so; nothing else comes twice; each consumer sees the messages of a producer in their order; the segment stays
-within 64 MiB, and no process grows by 32 MiB of memory of its own. Of a put that was killed nobody knows whether it was
-done; nor of an ack. Both are counted.
+Rules that must hold: each message whose put had returned was acked once. A message that a killed consumer had in hand
+comes again, and is marked so; nothing else comes twice. Each consumer sees the messages of a producer in their order.
+The segment stays within 64 MiB, and no process grows by 32 MiB of memory of its own. A put that was killed may be done
+or not, and so may an ack: both are counted.
 
 Examples:
     tools/backlog                                    ten million messages
@@ -63,7 +63,7 @@ ENOUGH = 20  # faults
 
 @dataclass
 class Result:
-    """What a run has done and found."""
+    """The counts and findings of a run."""
 
     seed: int
     messages: int

@@ -1,6 +1,6 @@
-"""What all processes of a run with a deep backlog have done so far: words in a file that outlives each of them.
+"""The steps of all processes of a run with a deep backlog so far: words in a file that outlives each of them.
 
-A kill leaves each word as it was or as it became. What a process was about to do stands there before it does it.
+A kill leaves each word as it was or as it became. A process writes each step there before it does it.
 """
 
 import mmap
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class Fate(IntEnum):
-    """What consumers have noted of a message, a byte each."""
+    """The note of consumers on a message, a byte each."""
 
     NEW = 0
     TAKEN = 1

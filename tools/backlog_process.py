@@ -113,7 +113,7 @@ class Consumer:
 
 
 def work(url: str, ledger: Ledger, place: int, seed: int, random_seed: int, faults: Path, fault: str | None) -> None:
-    """What the process at this place does, from its begin to its end; faults are lines in a file."""
+    """Runs the process at this place, from its begin to its end; faults are lines in a file."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the run in order
     rng = random.Random(random_seed)
     descriptor = os.open(faults, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

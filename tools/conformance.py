@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = "docs/conformance.md"
-# What may be named in the place of a test that does not exist yet.
+# Capabilities that may be named in the place of a test that does not exist yet.
 CAPABILITIES = {
     "consumer priorities",
     "consumers of several queues",
@@ -136,7 +136,7 @@ def collect(root: Path = ROOT) -> Iterator[tuple[str, str]]:
 
 
 def faults(lines: dict[str, Line], marks: Sequence[tuple[str, str]]) -> list[str]:
-    """What is wrong, one sentence each."""
+    """The faults, one sentence each."""
     found = [f"{test} shows {line}, which {PAGE} does not have" for line, test in marks if line not in lines]
     for line in lines.values():
         if line.waits_for and line.waits_for not in CAPABILITIES:

@@ -1,4 +1,4 @@
-"""What the tests have measured: collected from their reports, kept in build/figures.json until the next run.
+"""Figures that the tests have measured: collected from their reports, kept in build/figures.json until the next run.
 
 A test hands a figure over with the fixture `figure`: figure("deaths", rounds=20, p99_ms=31.0).
 """
@@ -52,7 +52,7 @@ def keep(found: Figures) -> None:
     commit = _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "--porcelain") else "")
     kept = load()
     for name, tests in found.items():
-        # What was measured on another state of the tree says nothing about this one.
+        # A figure of another state of the tree says nothing about this one.
         same = {test: one for test, one in kept.get(name, {}).items() if one.get("commit") == commit}
         for test, values in tests.items():
             same[test] = {"commit": commit, "at": time.strftime("%Y-%m-%d %H:%M"), "values": values}

@@ -58,7 +58,7 @@ INTERRUPTS = {signal.SIGINT, signal.SIGTERM}
 
 @dataclass
 class Result:
-    """What a run has done and found."""
+    """The counts and findings of a run."""
 
     seed: int
     flips: int = 0

@@ -1,4 +1,4 @@
-"""What one process of a soak did: a line before each call and one after it, in a file that outlives its kill.
+"""The calls of one process of a soak: a line before each call and one after it, in a file that outlives its kill.
 
 A record is one write to a file opened for appending: a SIGKILL leaves whole records in the kernel's cache. A call that
 was begun and never ended may have had its effect or not, and the audit has to allow for both.
@@ -15,7 +15,7 @@ RECORD = struct.Struct("<BBBBIQ")
 
 
 class Kind(IntEnum):
-    """What a record says."""
+    """The kind of a record."""
 
     PUT = 1  # begun: `amount` messages from `number` on
     PUT_DONE = 2  # `amount` of them were accepted

@@ -70,7 +70,7 @@ TOLD = 5  # failures of one scenario that are shown in full
 
 @dataclass(frozen=True)
 class Order:
-    """What is asked of one scenario."""
+    """The order for one scenario."""
 
     scenario: str
     mode: str  # kill, pause, deaths

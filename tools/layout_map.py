@@ -72,7 +72,7 @@ slab's first byte plus number times size.
 
 ## Words
 
-Fields of words, from the lowest bit on. What is not named is 0.
+Fields of words, from the lowest bit on. Bits that are not named are 0.
 
 | word | bits |
 | --- | --- |
@@ -103,7 +103,7 @@ length of the run 32 |
 MODULE_HEAD = '''\
 """The bytes of the shared segment, for tools that look at a live one with numpy. Written by tools/layout_map.
 
-A view takes part in no protocol and must not write. What it shows is a moment of each word, not one moment of all.
+A view takes part in no protocol and must not write. It shows a moment of each word, not one moment of all.
 Only memory that was reserved may be touched: reading a hole of a full /dev/shm ends the process. So look at tables,
 and at what they point to.
 """
@@ -161,7 +161,7 @@ def type_of(part: Field) -> str:
 
 
 def rows_of(struct: Struct) -> list[str]:
-    """The table of one struct. What lies between two fields without a name would be a hole that nobody drew."""
+    """The table of one struct. Bytes between two fields without a name would be a hole that nobody drew."""
     rows, end = [], 0
     for part in struct.fields:
         if part.offset > end:
@@ -193,7 +193,7 @@ def format_of(part: Field) -> tuple[str, int]:
 
 
 def named_fields(struct: Struct) -> list[tuple[str, str, int, int]]:
-    """What the numpy structure names. Parts of a nameless struct are left out: no tool reads them in this stage."""
+    """Fields of the numpy structure. Parts of a nameless struct are left out: no tool reads them in this stage."""
     return [
         (part.path, *format_of(part), part.offset)
         for part in struct.fields

@@ -52,7 +52,7 @@ class Mutant:
 
 @dataclass
 class Outcome:
-    """What became of a mutant."""
+    """The outcome of a mutant."""
 
     name: str
     what: str

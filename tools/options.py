@@ -57,7 +57,7 @@ enum shmq_setting {{
 
 {choices}
 
-/* What a declaration says; what is not in `given` is not said. */
+/* The options that a declaration gives; `given` says which. */
 typedef struct shmq_declaration {{
     uint32_t given; /* bit per enum shmq_setting */
     bool create;

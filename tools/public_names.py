@@ -46,7 +46,7 @@ def is_made_by_others(kind: type) -> bool:
 
 
 def members(module: str, kind: type) -> Iterator[Public]:
-    # What is written in C comes first: put and get; then the name.
+    # Classes written in C come first, for put and get; then the others.
     first = ("QueueHandle", "OpenQueue")
     for base in sorted(kind.__mro__, key=lambda base: (*first, base.__name__).index(base.__name__)):
         if not base.__module__.startswith("shmq") and base.__name__ != "QueueHandle":

@@ -1,4 +1,4 @@
-"""What processes and a segment take of the machine's memory, as the kernel counts it."""
+"""Memory of the machine that processes and a segment take, as the kernel counts it."""
 
 from pathlib import Path
 
@@ -13,5 +13,5 @@ def anonymous_bytes(pid: int) -> int:
 
 
 def resident_bytes(segment: Path) -> int:
-    """What a segment has taken of /dev/shm; its file is larger, and mostly holes."""
+    """Bytes of /dev/shm that a segment has taken; its file is larger, and mostly holes."""
     return segment.stat().st_blocks * 512

@@ -13,7 +13,7 @@ WORD = 8
 
 
 class SegmentImage:
-    """What a segment's file holds where it has memory, and where its words lie, by region.
+    """The content of a segment's file where it has memory, and the places of its words, by region.
 
     Arguments:
         path: of the segment's file; nobody may be a member while the image is taken or restored.

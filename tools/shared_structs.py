@@ -20,7 +20,7 @@ SOURCES: Final = [CORE / name for name in ("segment/segment_layout.c", "base/crc
 # In the order in which a reader meets them.
 HEADERS: Final = ("segment.h", "process.h", "settings.h", "queue.h", "slot.h", "block.h")
 
-# What numpy calls a C type. Words that change atomically are bare integers in memory.
+# numpy's names of C types. Words that change atomically are bare integers in memory.
 FORMATS: Final = {
     "char": "S",
     "unsigned char": "u1",

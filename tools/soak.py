@@ -58,7 +58,7 @@ ROOMS = (None, 64 * 1024, 128 * 1024)  # bytes of the disk budget, by the seed; 
 
 @dataclass
 class Result:
-    """What a run has done and found."""
+    """The counts and findings of a run."""
 
     seed: int
     processes: int

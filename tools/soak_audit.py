@@ -1,8 +1,8 @@
 """All histories of a soak against each other: what was accepted came out, once, and in order.
 
-What a process was doing when it was killed is uncertain, and is counted as such: a put that did not return may have
-put, a get that did not return may have taken as much as it was allowed to, a settlement that did not return may have
-counted. Nothing else is forgiven.
+A call in which its process was killed is uncertain, and is counted as such. A put that did not return may have put, a
+get that did not return may have taken as much as it was allowed to. A settlement that did not return may have counted.
+Nothing else is forgiven.
 """
 
 from collections import Counter, defaultdict
@@ -19,7 +19,7 @@ ACK, REJECT = OUTCOMES.index("ack"), OUTCOMES.index("reject")
 
 @dataclass
 class Fate:
-    """What is known of one message."""
+    """The known facts of one message."""
 
     accepted: bool = False
     fresh: int = 0  # deliveries that did not say that there had been one before

@@ -1,4 +1,4 @@
-"""What a soak's queues have on disk, from the bytes of the segment: who looks opens nothing, and waits for nobody."""
+"""The rows of a soak's queues on disk, from the bytes of the segment: a look opens nothing, and waits for nobody."""
 
 from pathlib import Path
 

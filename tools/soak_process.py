@@ -26,9 +26,9 @@ HEADER = struct.Struct("<IIQI12s")  # process, queue, number, bytes behind, thei
 ARRAY = b"shmqarr1"  # how an encoded array begins
 LARGEST = 1 << 20
 WAIT = 0.05  # seconds, of every call that may wait
-# Name and maxsize. What is taken from "fast" is settled by the taking; the dead of "work" come to "work.dead"; "ranked"
-# has a level for each priority, and delays. "deep" and "deep.ranked" are as "work" and "ranked", and flow to disk; what
-# every second process puts into "deep.ranked" is a group. All messages of "later" are delayed, and wait on disk.
+# Name and maxsize. Takers of "fast" settle by the taking; the dead of "work" come to "work.dead". "ranked" has a level
+# for each priority, and delays. "deep" and "deep.ranked" are as "work" and "ranked", and flow to disk; the messages of
+# every second process in "deep.ranked" are a group. All messages of "later" are delayed, and wait on disk.
 QUEUES = (
     ("work", 150),
     ("fast", 400),

@@ -77,7 +77,7 @@ class History:
 
 @dataclass
 class Outcome:
-    """What came of one scenario."""
+    """The outcome of one scenario."""
 
     scenario: str
     steps: int = 0
@@ -122,7 +122,7 @@ def operands_of(program: Path) -> Path:
 
 
 def write_tables(program: Path) -> None:
-    """What is known of the program's instructions; without a disassembler nothing, and the driver takes longer ways."""
+    """Writes the tables of the program's instructions. Without a disassembler the driver goes longer ways."""
     tables = code_of(program), operands_of(program)
     if all(table.exists() and table.stat().st_mtime >= program.stat().st_mtime for table in tables):
         return

@@ -1,4 +1,4 @@
-"""What the step killer's driver hands out, before the independent judge: images of the segment, and histories."""
+"""Images of the segment and histories, which the step killer's driver hands to the independent judge."""
 
 from typing import Any, Final
 
@@ -107,9 +107,9 @@ def in_halves(calls: list[list[int]]) -> list[list[int]]:
 
 
 def is_strange(history: History, marks: list[list[int]]) -> bool:
-    """What the judge has no words for, and the driver's own verdict has to do for: a purge that does not say what it
-    took, entries taken from a living holder (by time, too), several releases at once when a process leaves, another
-    move of what the dead may have moved already."""
+    """The judge has no words for such a history, and the driver's own verdict has to do. It has a purge that does not
+    say what it took, entries taken from a living holder (by time, too), several releases at once when a process leaves,
+    or another move of entries that the dead may have moved already."""
     released = [mark for mark in marks if mark[KIND] == RELEASE and mark[PHASE] == BEGUN]
     leaving = history.where.get("scenario", "").startswith("leave") and bool(released)
     scenario = history.where.get("scenario", "")

@@ -66,7 +66,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Wish:
-    """What the tests shall do, as tests/conftest.py reads it from their environment."""
+    """The wishes for the tests, as tests/conftest.py reads them from their environment."""
 
     strict: bool = False
     spark: bool = False
@@ -102,7 +102,7 @@ def run_lint() -> list[Stage]:
 
 
 def run_costs() -> Stage:
-    """What each use may cost beside the comfortable case: some two minutes, with nothing beside it."""
+    """Checks the costs of uses beside the comfortable case: some two minutes, with nothing beside it."""
     return run_stage("costs", "python", "-m", "shmq", "bench", "ratios")
 
 

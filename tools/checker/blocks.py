@@ -1,4 +1,4 @@
-"""What must hold of blocks, at any moment: words against states, references against the slots that name them."""
+"""Rules for blocks, which hold at any moment: words against states, references against the slots that name them."""
 
 from dataclasses import dataclass
 

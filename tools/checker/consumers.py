@@ -1,4 +1,4 @@
-"""What must hold of consumer rows, their bits, and of all who own something, at any moment."""
+"""Rules for consumer rows, their bits, and all owners, which hold at any moment."""
 
 from dataclasses import dataclass, field
 

@@ -79,7 +79,7 @@ def ones_over_zeros(length: int) -> int:
 
 
 def finished(remainder: int, length: int) -> int:
-    """What the standard's first and last step make of a remainder that started from 0."""
+    """The result of the standard's first and last step for a remainder that started from 0."""
     return remainder ^ ones_over_zeros(length) ^ 0xFFFFFFFF
 
 

@@ -1,4 +1,4 @@
-"""What must hold of the queue directory and of each queue's page, at any moment."""
+"""Rules for the queue directory and each queue's page, which hold at any moment."""
 
 from functools import lru_cache
 

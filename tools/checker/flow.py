@@ -1,4 +1,4 @@
-"""What must hold of a queue that may flow to disk, at any moment. Its rows are in no segment: words say how many."""
+"""Rules for a queue that may flow to disk, which hold at any moment. Its rows are in no segment: words say how many."""
 
 import numpy
 
@@ -123,7 +123,7 @@ def judge_front(front: Ring, flow: Flow, findings: Findings) -> None:
     if not flow.is_amid:
         tell(front, findings, "front.place", entry & (places >= flow.low), f"not below low, which is {flow.low}")
         tell(front, findings, "front.ordinal", entry & (ordinals > flow.pulled), f"{flow.pulled} were pulled")
-    # What is handed over is no row, and has the ordinal of the last one that has come in.
+    # An entry that is handed over is no row, and has the ordinal of the last one that has come in.
     for rule, values, by in (("front.place", places, 1), ("front.ordinal", ordinals, 0)):
         tell(front, findings, rule, entry & ~grows(front, entry, values, by), "not in the order of their positions")
 
@@ -138,8 +138,8 @@ def grows(front: Ring, among: Mask, values: numpy.typing.NDArray[numpy.int64], b
 
 
 def judge_gap(back: Ring, flow: Flow, findings: Findings) -> None:
-    """From low to P are rows. What stays there in the back ring is what a flush had to pass: somebody had it, or it was
-    not due, or waits for a taker. A flush passes no claim."""
+    """From low to P are rows. An entry that stays there in the back ring is one that a flush had to pass: somebody had
+    it, or it was not due, or waits for a taker. A flush passes no claim."""
     use = back.use
     place = numpy.where(use.state == CLAIMED, use.at_turn, back.places)
     among = (place >= flow.low) & (place < flow.place)

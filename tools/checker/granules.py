@@ -133,7 +133,7 @@ def judge_granules(image: Image, queues: list[Queue], findings: Findings) -> Non
 
 
 def judge_counts(image: Image, findings: Findings) -> None:
-    """What the header counts is what the map says."""
+    """The header's counts are those of the map."""
     words = image.granule_words
     kinds, lengths = words & 0xFF, words >> numpy.uint64(32)
     used, pages = kinds != GRANULE_FREE, kinds == GRANULE_PAGES

@@ -111,9 +111,9 @@ def judge_groups(queue: Queue, findings: Findings) -> None:
 
 
 def judge_holders(ring: Ring, groups: Numbers, words: dict[int, Words], findings: Findings) -> None:
-    """What somebody has in hand is of a group that is his: claimed before, given back after.
+    """An entry in hand is of a group that is its holder's: claimed before, given back after.
 
-    What a stealer or a mover has is LOCKED in the name of a process.
+    The entry of a stealer or a mover is LOCKED in the name of a process.
     """
     use = ring.use
     rows = numpy.array([words[number].row if number in words else 0 for number in groups.tolist()], dtype=numpy.uint64)

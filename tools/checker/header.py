@@ -1,4 +1,4 @@
-"""What must hold of the header, at any moment."""
+"""Rules for the header, which hold at any moment."""
 
 import numpy
 

@@ -1,9 +1,8 @@
 """The calls of all processes, killed ones among them, against what was in the queue at the end.
 
-A call has begun, and has returned or failed, or its process was killed in it: then it has happened or not. What is
-asked of each message: accepted and not settled, it is there once; settled, it never comes again; a put or a settlement
-that was cut off happened at most once; messages of one producer stay in their order; one that was delivered before
-says so.
+A call has begun, and has returned or failed, or its process was killed in it: then it has happened or not. The rules
+for each message: accepted and not settled, it is there once; settled, it never comes again. A put or a settlement that
+was cut off happened at most once. Messages of one producer stay in their order; one that was delivered before says so.
 """
 
 from collections import defaultdict
@@ -50,7 +49,7 @@ class Drained(NamedTuple):
 
 @dataclass
 class Fate:
-    """What is known of one message."""
+    """The known facts of one message."""
 
     producer: Hashable = None
     number: int = 0  # among all of its producer's
@@ -196,7 +195,7 @@ def enter_cut(books: Books, call: Call) -> None:
 
 
 def judge_left(books: Books, left: list[Drained]) -> None:
-    """What was there at the end: once each, put by somebody, not settled, and marked if it was delivered before."""
+    """Messages that were there at the end: once each, put by somebody, not settled, and marked if delivered before."""
     seen: set[Hashable] = set()
     for item in left:
         where, fate = f"message {item.value!r}", books.fates.get(item.value)

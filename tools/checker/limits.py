@@ -1,5 +1,5 @@
-"""What must hold of the words that limits count by, at any moment. They are of all rings of a queue together, two of
-them also of what is on disk."""
+"""Rules for the words that limits count by, which hold at any moment. The words are of all rings of a queue together,
+two of them also of its rows on disk."""
 
 from dataclasses import dataclass
 

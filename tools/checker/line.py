@@ -1,4 +1,4 @@
-"""What must hold of the line of blocked producers, at any moment."""
+"""Rules for the line of blocked producers, which hold at any moment."""
 
 from dataclasses import dataclass
 
@@ -80,7 +80,7 @@ def judge_turns(queue: Queue, line: Line, findings: Findings) -> None:
 
 
 def judge_holders(image: Image, queue: Queue, line: Line, findings: Findings) -> None:
-    """Whoever holds one has a row, and says that it uses the queue: else no reaper takes it back."""
+    """The holder of a ticket has a row, and says that it uses the queue: else no reaper takes the ticket back."""
     for ticket in line.held:
         known = ticket.row < image.process_high and image.processes[ticket.row].state != ROW_FREE
         text = f"ticket {ticket.number} of process row {ticket.row}"

@@ -1,4 +1,4 @@
-"""What must hold of each message that somebody still may get: lengths, checksum, ids, deliveries."""
+"""Rules for each message that somebody still may get: lengths, checksum, ids, deliveries."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""What must hold of the process table, at any moment: rows, pins, counters."""
+"""Rules for the process table, which hold at any moment: rows, pins, counters."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -109,7 +109,7 @@ def level_of(priority: int, levels: int) -> int:
 
 
 def levels_fault(image: Image, page: int) -> str | None:
-    """What makes no sense about the levels of a queue."""
+    """The fault in the levels of a queue, if there is one."""
     levels, rings = image.u32(page + QUEUE["levels"]), image.u64(page + QUEUE["level_rings"])
     first = geometry_at(image, page + QUEUE["ring"])
     fault = geometry_fault(image, first)

@@ -1,4 +1,4 @@
-"""What must hold besides when nobody is inside an operation, and every dead process has been reaped.
+"""Rules that hold besides when nobody is inside an operation, and every dead process has been reaped.
 
 Some words may be off for ever after a death, as the protocol pages say. Each death, and each thread of the dead, leaves
 one such trace at the most; `Slack` says how many there may be.
@@ -106,8 +106,8 @@ def judge_rows(image: Image, live: Collection[int], held: dict[int, int], findin
 
 
 def judge_seats(image: Image, consumers: list[Consumers], findings: Findings) -> None:
-    """Never too low, or the watch does not look after one that others wait for. What a process keeps without a consumer
-    stands in its own memory, and counts, too."""
+    """The count is never too low, or the watch does not look after a process for which others wait. Privileges without
+    a consumer stand in a process's own memory, and count, too."""
     crowds = [crowd for crowd in consumers if crowd.queue.entry.state == ENTRY_LIVE]
     owners = [crowd.process_of(row) for crowd in crowds for row in crowd.seated]
     for process in image.processes:

@@ -80,7 +80,7 @@ class Geometry:
 
 
 def geometry_at(image: Image, at: int) -> Geometry:
-    """What the ring at this offset says."""
+    """The geometry in the ring at this offset."""
     return Geometry(
         kind=image.u32(at + RING["kind"]),
         shift=image.u32(at + RING["shift"]),
@@ -95,7 +95,7 @@ def geometry_at(image: Image, at: int) -> Geometry:
 
 
 def geometry_fault(image: Image, found: Geometry, kind: int = BACK) -> str | None:
-    """What makes no sense about a ring's constants by themselves."""
+    """The fault in a ring's constants by themselves, if there is one."""
     if found.kind != kind or found.shift > 24 or not (min(4, FRONT_SHIFT) if kind == FRONT else 6) <= found.shift:
         return f"kind {found.kind}, shift {found.shift}"
     if not 128 <= found.slot_size <= 4096 or found.slot_size % 64:
@@ -136,7 +136,7 @@ FETCH_WORDS = ("flushed", "flushed_bytes", "pulled", "pulled_bytes", "low")
 
 @dataclass(frozen=True)
 class Flow:
-    """What a back ring and its queue's page say of what is on disk."""
+    """The words of a back ring and its queue's page about the rows on disk."""
 
     word: int
     low: int
@@ -169,7 +169,7 @@ class Flow:
 
     @property
     def place(self) -> int:
-        """P: entries from here on are in the back ring. Whoever comes next derives it from what was handed over."""
+        """P: entries from here on are in the back ring. The next mover derives it from the entries handed over."""
         return max(self.word >> 1, self.handed)
 
     @property
@@ -187,7 +187,7 @@ class Flow:
 
     @property
     def waits_are_rows(self) -> bool:
-        """What a turn moves to the waiting rows is there already."""
+        """The rows that a turn moves to the waiting ones are there already."""
         return 0 < self.waiting_from <= self.waiting
 
     @property

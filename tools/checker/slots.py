@@ -1,4 +1,4 @@
-"""What must hold of a ring's words, at any moment: slots against the tail, head, floor, epochs, cells."""
+"""Rules for a ring's words, which hold at any moment: slots against the tail, head, floor, epochs, cells."""
 
 import numpy
 
@@ -34,7 +34,7 @@ from checker.words import (
     slot_text,
 )
 
-# What the owner of a word in each state may be: 0 nobody, 1 a process row, 2 either; 3: no such state.
+# The owner that a word in each state may have: 0 nobody, 1 a process row, 2 either; 3: no such state.
 NOBODY, PROCESS, EITHER, UNKNOWN = range(4)
 OWNERS = numpy.full(16, UNKNOWN, dtype=numpy.uint8)
 OWNERS[[FREE, AVAILABLE, HELD, BROKEN, MOVING]] = NOBODY
@@ -125,7 +125,7 @@ def judge_positions(ring: Ring, findings: Findings) -> None:
 
 
 def is_given_back(ring: Ring, place: numpy.typing.NDArray[numpy.int64]) -> Mask:
-    """What a mover has had on its way to disk was passed; it gives it back first, and turns the scans round then."""
+    """Scans passed an entry that a mover had on its way to disk. The mover gives it back, and then turns them round."""
     flow = ring.flow
     if ring.is_front or not (flow.is_on and flow.is_amid):
         return numpy.zeros(len(place), dtype=bool)
@@ -133,7 +133,7 @@ def is_given_back(ring: Ring, place: numpy.typing.NDArray[numpy.int64]) -> Mask:
 
 
 def judge_records(ring: Ring, findings: Findings) -> None:
-    """Whoever needs a field of the cold records has them; a held message says until when, one on its way where from."""
+    """An entry that needs a field of a cold record has one; a held one says until when, one on its way where from."""
     use = ring.use
     held = use.state == HELD
     unknown = use.is_entry & (use.props & ~numpy.uint64(RECORDED) != 0)

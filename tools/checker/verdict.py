@@ -23,7 +23,7 @@ from checker.words import ENTRY_LIVE, ROW_REAPING
 
 
 def judge(image: Image, dead_rows: Collection[int] | None = None) -> list[Violation]:
-    """What must hold at any instant, whoever is in the midst of whatever, or dead and not reaped yet.
+    """Breaches of the rules that hold at any instant, amid any operation, and with dead processes not reaped yet.
 
     `dead_rows`: all process rows whose processes have died; None: not known. Only the dead are reaped.
     """
@@ -31,7 +31,7 @@ def judge(image: Image, dead_rows: Collection[int] | None = None) -> list[Violat
 
 
 def judge_and_tell(image: Image, dead_rows: Collection[int] | None = None) -> tuple[list[Violation], list[Queue]]:
-    """And the queues, for who has more to ask."""
+    """And the queues, for a caller that has more to ask."""
     findings = Findings()
     queues, _, _ = look(image, findings)
     if dead_rows is not None:

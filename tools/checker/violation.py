@@ -1,4 +1,4 @@
-"""What a rule says when it does not hold."""
+"""The words of a rule that does not hold."""
 
 from dataclasses import dataclass, field
 
