@@ -1,7 +1,7 @@
 """How long Python code of shmq waits, in seconds, where the patience does not say it.
 
-How long a stopped process may be in the way of others is the broker's option patience, which the core asks; so do
-`put(immediate=True)` and descriptors. Code that waits by these times looks at a state of which nobody tells, or says
+How long a stopped process may be in the way of others is the broker's option patience. The core asks it; so do
+`put(immediate=True)` and descriptors. Code that waits by the times here looks at a state of which nobody tells, or says
 that something takes long. Or it stops waiting for something that would long be over if it were well. The core's times
 are in native/include/shmq/wait_time.h.
 """

@@ -2,7 +2,7 @@
 
     tools/backlog [--messages N] [--seed S] [--producers P] [--consumers C] [--kill-every SECONDS] [--json]
 
-Messages of 1 KiB go through one queue of a broker of 64 MiB, of which the queue may use a quarter: what exceeds that
+Messages of 1 KiB go through one queue of a broker of 64 MiB, of which the queue may use a quarter. The rest
 flows to disk. The producers put half of all messages; then the consumers begin, and receive and ack beside them until
 nothing is left. All the while a producer or a consumer is killed (SIGKILL) and replaced, every second time one that is
 moving messages to or from the disk: the movers are the same processes.

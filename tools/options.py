@@ -57,7 +57,7 @@ enum shmq_setting {{
 
 {choices}
 
-/* The options that a declaration gives; `given` says which. */
+/* The settings that a declaration gives: those in `given`, no others. */
 typedef struct shmq_declaration {{
     uint32_t given; /* bit per enum shmq_setting */
     bool create;

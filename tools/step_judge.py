@@ -108,8 +108,8 @@ def in_halves(calls: list[list[int]]) -> list[list[int]]:
 
 def is_strange(history: History, marks: list[list[int]]) -> bool:
     """The judge has no words for such a history, and the driver's own verdict has to do. It has a purge that does not
-    say what it took, entries taken from a living holder (by time, too), several releases at once when a process leaves,
-    or another move of entries that the dead may have moved already."""
+    say what it took, or entries taken from a living holder (by time, too). Or a process that leaves releases several at
+    once, or one moves entries again that the dead may have moved already."""
     released = [mark for mark in marks if mark[KIND] == RELEASE and mark[PHASE] == BEGUN]
     leaving = history.where.get("scenario", "").startswith("leave") and bool(released)
     scenario = history.where.get("scenario", "")

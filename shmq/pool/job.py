@@ -65,7 +65,7 @@ class Parcel:
     """A job on its way to a worker: pickled with it, but unpickled only when the worker asks.
 
     A job that cannot be unpickled, for its handler's module fails, would otherwise end the process before any code of
-    ours runs in it, with a traceback on the terminal and nothing for the pool. After a fork nothing is pickled at all.
+    ours runs in it. Its traceback would be on the terminal, and nothing with the pool. After a fork nothing is pickled.
 
     Attributes:
         queue: its name.

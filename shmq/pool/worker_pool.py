@@ -94,11 +94,11 @@ class WorkerPool(Generic[T, R]):
     A worker whose message was taken away by the queue's lease is killed and replaced, too. A result has a header `job`,
     the id of its message. Workers end when the process that owns the pool has gone.
 
-    A failed message rests before it is tried again: as the queue's retry_delay says, else 0.1 s, doubled with each
-    attempt up to 30 s, each shortened at random by up to half.
+    A failed message rests before it is tried again, as the queue's retry_delay says. Without one it rests 0.1 s,
+    doubled with each attempt up to 30 s, each shortened at random by up to half.
 
-    Failed attempts and deaths of workers are logged to "shmq.pool" in this process: a warning for each attempt that is
-    followed by another one, an error with the traceback when the message is dead.
+    Failed attempts and deaths of workers are logged to "shmq.pool" in this process. An attempt that is followed by
+    another one is a warning; the one that makes the message dead is an error with the traceback.
 
     Raises TypeError for a handler that cannot be called with one message, or whose call does not run it (a coroutine
     function), SelectorError for a malformed selector, ValueError for other unfit arguments.

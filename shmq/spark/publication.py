@@ -4,9 +4,8 @@ A note (see notes.py) says: this query publishes this batch, from these stages, 
 replaced by one that says: this query has published this batch. Of those one a query is kept. A process that decides or
 moves holds the exclusive consumer of the notes, which is lost in the moment the process dies.
 
-A batch is decided or not, whichever process is killed when. The next commit moves a decided batch to the end; so do the
-next read of the queue through Spark, `shmq spark publish`, and a caller of finish(). A move that is repeated moves only
-the rest.
+A batch is decided or not, whichever process is killed when. The next commit moves a decided batch to the end, as do a
+read of the queue through Spark, `shmq spark publish` and finish(). A move that is repeated moves only the rest.
 """
 
 from __future__ import annotations

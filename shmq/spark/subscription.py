@@ -1,8 +1,8 @@
 """Entries that a streaming query has taken of one queue, and not yet acknowledged: the queue `orders.spark.etl`.
 
 Only the planner of the query moves entries there, in the order of `orders`, and only it discards them. It holds the
-queue's exclusive consumer, and never receives: a planner whose process has died has lost it at that moment, so the
-next one need not wait; a second one beside it is refused.
+queue's exclusive consumer, and never receives. A planner whose process dies loses it at that moment, so the next one
+need not wait. A second one beside it is refused.
 """
 
 from __future__ import annotations

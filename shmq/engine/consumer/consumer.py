@@ -46,8 +46,8 @@ _LOOPS: Final = count(1)  # a number for each loop over a consumer: what was len
 class Consumer(Lender, Generic[T]):
     """A subscription to a queue, or to several. Iterating yields messages until shutdown; then the loop ends.
 
-    Threads may share it, a fork does not: in a child its calls raise SettlementError. Messages that it has lent and
-    nobody settled go back in their places when it is closed or its process ends: uncounted, but a death counts.
+    Threads may share it, a fork does not: in a child its calls raise SettlementError. Unsettled messages that it has
+    lent go back in their places when it is closed or its process ends: uncounted, but a death counts.
 
     Example:
         >>> queue.put_many(["a", "b"])

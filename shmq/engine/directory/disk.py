@@ -1,5 +1,5 @@
-"""Where messages of queues that flow lie on disk: `disk/<segment>` in the broker's directory; of an anonymous broker
-`<segment>` in a folder of the user's own in the system's temporary directory.
+"""Messages of queues that flow lie on disk in `disk/<segment>` of the broker's directory. Those of an anonymous broker
+lie in `<segment>` of the user's own folder in the system's temporary directory.
 
 With `disk_path=` the broker's `disk` is a link to `shmq-<uuid of the directory>` in that path; the folder of anonymous
 brokers lies there.

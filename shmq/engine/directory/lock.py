@@ -1,7 +1,7 @@
 """The file `lock` in a broker's directory: who opens, deletes or tidies up the broker holds it.
 
 A user who may write to the directory may put anything in its place, such as a link to a private file of ours. So it is
-never followed, never waited for at its opening, and given other rights only on the descriptor of a file that was made
+never followed, and never waited for at its opening. Its rights change only on the descriptor of a file that was made
 here. It holds a copy of the record; a file with anything else in it is somebody's own.
 
 A file may be removed while it is locked, and then excludes nobody who comes later. So what it is held for counts only

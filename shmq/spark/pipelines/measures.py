@@ -1,8 +1,7 @@
 """Measures of entries: functions from a frame to a frame, without a side effect.
 
-A frame of entries has the columns of the format "shmq" (or some of them), and may have two more: `death`, which the
-format gives to a reader that names it, and `left_at`, the time at which an entry left its queue (of an archive:
-archived_at).
+A frame of entries has the columns of the format "shmq" (or some of them), and may have two more. The format gives
+`death` to a reader that names it. `left_at` is the time at which an entry left its queue (of an archive: archived_at).
 """
 
 from __future__ import annotations
