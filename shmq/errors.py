@@ -124,7 +124,7 @@ class ShmqError(Exception):
 
     @property
     def remedy(self) -> str:
-        """The remedy that the reader has; "" if nothing helps."""
+        """The remedy for the reader; "" if nothing helps."""
         return self._remedy
 
     def __str__(self) -> str:

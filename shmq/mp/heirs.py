@@ -91,7 +91,7 @@ def _drop(bequest: Bequest) -> None:
 
 
 def _sweep() -> None:
-    # A finalizer may find the lock taken by the very thread that it interrupts. Its holder takes care of this one.
+    # A finalizer may find the lock taken by the very thread that it interrupts. The holder takes care of this one.
     while (_dropped or _waiting) and _LOCK.acquire(blocking=False):
         try:
             while _dropped:

@@ -122,7 +122,7 @@ def _was_taken(worker: WorkerProcess, hand: InHand, queue: Queue[Any]) -> bool:
 
 
 def _state_of(worker: WorkerProcess, hand: InHand | None, waits: bool) -> tuple[int | str, float, str] | None:
-    """The state for which a worker is told of, from when on, and the words; None: there is none."""
+    """The state of the worker that is to be told of, from when on, and the words; None: there is none."""
     if worker.ended is not None:
         what = worker.ended.left or "what runs at its exit"
         return (

@@ -109,7 +109,7 @@ def browse_batches(s: Scene) -> Verb:
 
 
 def claim(s: Scene) -> Verb:
-    """The call by which the planner of Spark's streams moves entries, and a sink's commit."""
+    """The call by which the planner of Spark's streams moves entries, as does a sink's commit."""
     claims = queue_of_claims(s.broker, "claims")
     some = min(_SOME, s.situation.depth)
 

@@ -125,7 +125,7 @@ class Consumer(Lender, Generic[T]):
 
         timeout: seconds; None waits for ever, 0 does not wait.
         Raises Empty, ShutDown (shut down and drained), NotFound, Closed; SettlementError once, after messages of this
-        consumer were dropped unsettled (they went back, counted). A signal handler's error is raised as it is.
+        consumer were dropped unsettled (they went back, counted). A signal handler's exception is raised as it is.
 
         Example:
             >>> queue.put("a")

@@ -71,8 +71,8 @@ class Readiness:
     """The descriptor, and the thread that makes it readable.
 
     The thread is the taker's sleeper, announced on the queues. From the moment it is told of something it counts as one
-    that was woken. It takes nothing. The program gets the patience to come for the message, as any slow taker
-    does. A program that does not come by then is passed by, and is announced again when it has found nothing.
+    that was woken. It takes nothing. The program gets the patience to come for the message, as any slow taker does. A
+    program that does not come by then is passed by, and is announced again when it has found nothing.
 
     Nobody holds a lock that the thread needs. So close() may wait for it wherever it is called, in a signal handler or
     a finalizer, too.

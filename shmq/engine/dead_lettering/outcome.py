@@ -68,9 +68,9 @@ def settle_expired(queue: OpenQueue, delivery: Delivery) -> None:
 
 
 def dead_letter_poisoned(queue: OpenQueue) -> None:
-    """Moves messages to the dead that failed on their last attempt, in a process that could not move them.
+    """Moves to the dead the messages that failed on their last attempt in a process that could not move them.
 
-    Where there is no room among the dead, the rest stays. The next taker does the same.
+    Where there is no room among the dead, the rest stays where it is. The next taker does the same.
     """
     while not is_waiting(queue) and (delivery := steal_poisoned(queue)) is not None:
         dead_letter_found(queue, delivery)

@@ -122,7 +122,7 @@ class Message(MessageHandle, Generic[T]):
 
     @property
     def content_type(self) -> str:
-        """The kind of the body, as the producer's codec named it."""
+        """The content type of the body, as the producer's codec named it."""
         return content_type_of(self._content, self._headers().content_type if self._content == 255 else None)
 
     @property

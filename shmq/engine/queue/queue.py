@@ -329,7 +329,7 @@ class Queue(QueueManagement, Generic[T]):
 
         timeout: seconds; None waits for ever, 0 does not wait.
         Raises Empty, ShutDown (shut down and drained), NotFound, Closed; SettlementError once, after messages of this
-        process were dropped unsettled (they went back, counted). A signal handler's error is raised as it is, and
+        process were dropped unsettled (they went back, counted). A signal handler's exception is raised as it is, and
         nothing was delivered. If this process dies before it has settled the message, it is with others within 50 ms,
         marked as redelivered.
 
