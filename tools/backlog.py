@@ -4,8 +4,8 @@
 
 Messages of 1 KiB go through one queue of a broker of 64 MiB, of which the queue may use a quarter. The rest
 flows to disk. The producers put half of all messages; then the consumers begin, and receive and ack beside them until
-nothing is left. All the while a producer or a consumer is killed (SIGKILL) and replaced, every second time one that is
-moving messages to or from the disk: the movers are the same processes.
+nothing is left. All the while a producer or a consumer is killed (SIGKILL) and replaced. Every second victim is moving
+messages to or from the disk: the movers are the same processes.
 
 Rules that must hold: each message whose put had returned was acked once. A message that a killed consumer had in hand
 comes again, and is marked so; nothing else comes twice. Each consumer sees the messages of a producer in their order.

@@ -55,7 +55,7 @@ def map_in_pool(
         encryption_key_file: on each host, with the key by which batches on disk, which do not fit into memory, are
             encrypted; None: they lie there in clear, readable by this user.
 
-    A process of the pool that dies is replaced, and its batch is handled again: handlers may see a batch twice, the
+    A process of the pool that dies is replaced, and its batch is handled again. So handlers may see a batch twice; the
     results have it once. A batch with which three processes have died fails its task. So does a handler that
     raises; the error has its traceback.
 
