@@ -18,8 +18,8 @@ EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"
 FORBIDDEN_WORDS = ["../" + "shared", "/" + "work/"]
 
 # A sentence names its actor; what is written for people stands in these places.
-WITHOUT_ACTOR = re.compile(r"\b" + "W" + r"ho\b")
-WRITTEN_FOR_PEOPLE = [("native", ()), ("shmq", ()), ("tools", ()), ("docs", ()), (".", ("README.md",))]
+WITHOUT_ACTOR = re.compile(r"\bW" + r"(?:ho|hat|hoever|hatever)\b")
+WRITTEN_FOR_PEOPLE = [("native", ()), ("shmq", ()), ("tools", ()), ("docs", ()), ("bench", ()), (".", ("README.md",))]
 
 # Literals first: a brace or a comment sign inside one means nothing.
 C_NOISE = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
@@ -133,7 +133,7 @@ def test_a_long_line_is_found_where_it_can_be_broken() -> None:
 
 
 def sentences_without_actor(text: str) -> list[int]:
-    """The lines on which a sentence, a title or a question begins with that word: in the midst of one it is small."""
+    """The lines on which a sentence, a title or a question begins with such a word: in the midst of one it is small."""
     return [number for number, line in enumerate(text.splitlines(), 1) if WITHOUT_ACTOR.search(line)]
 
 
@@ -153,9 +153,11 @@ def test_a_sentence_without_actor_is_found_wherever_it_begins() -> None:
         "/* W"
         + "ho waits sleeps.\n * Done. W"
         + "ho\n * looks: *W"
-        + "ho else?* The one who waits, whoever it is.\n */\n"
+        + "ho else?* The one who waits, whoever it is.\n * W"
+        + "hatever comes, and what follows.\n * It ends: W"
+        + "hat is left goes.\n */\n"
     )
-    assert sentences_without_actor(text) == [1, 2, 3]
+    assert sentences_without_actor(text) == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(
