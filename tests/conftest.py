@@ -1,4 +1,4 @@
-"""What every test has: its own broker directory, a printed seed, and a watch over what is left in /dev/shm."""
+"""Each test has its own broker directory, a printed seed, and a watch over files that it leaves in /dev/shm."""
 
 import faulthandler
 import gc
@@ -33,7 +33,7 @@ UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]
 SMALL_FILE_BYTES = 64 * 1024
 STACKS_AT = 0.9  # of a test's time limit, as faulthandler_timeout is of the common one
 
-# What searches at length for what crashes, races and load break, by the begin of its name: tools/test --instruments.
+# The begins of names of tests that search at length for what crashes, races and load break: tools/test --instruments.
 INSTRUMENTS = (
     "tests/checker/",
     "tests/crash/",

@@ -93,7 +93,7 @@ class Child:
         self.process.wait(PATIENCE)
 
     def end(self) -> str:
-        """What it said last; fails if it did not end well."""
+        """Its last words; fails if it did not end well."""
         output, errors = self.process.communicate(timeout=PATIENCE)
         assert self.process.returncode == 0, errors.decode()
         return (self._seen + output).decode()

@@ -62,5 +62,5 @@ def fill(queue: shmq.Queue[Any], body: Any) -> None:
 
 
 def fail() -> None:
-    """What goes wrong in a block of a test."""
+    """Goes wrong in a block of a test."""
     raise ZeroDivisionError

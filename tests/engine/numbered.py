@@ -13,7 +13,7 @@ def numbered(number: int, size: int = 50) -> bytes:
 
 
 def number_of(body: bytes) -> int:
-    """What numbered() has made."""
+    """The number that numbered() has written."""
     return int(body[:8])
 
 

@@ -15,7 +15,7 @@ from tests.engine.test_shutdown import finish, in_thread
 
 
 def failed_with_100_in(broker: shmq.Broker, name: str) -> BaseException:
-    """What a put_many of 200 raises that waits behind its 100th message while the queue is shut down."""
+    """The error of a put_many of 200 that waits behind its 100th message while the queue is shut down."""
     queue = broker.queue(name, maxsize=100)
     thread, results = in_thread(lambda: queue.put_many(range(200)))
     eventually(lambda: queue.statistics().producers_waiting == 1, "a waiting producer")

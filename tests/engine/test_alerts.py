@@ -1,4 +1,4 @@
-"""What is told to people: that a queue flows and has recovered, that thresholds are reached, that the disk is full."""
+"""Alerts tell people that a queue flows and has recovered, that thresholds are reached, that the disk is full."""
 
 import logging
 import re

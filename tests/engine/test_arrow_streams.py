@@ -27,7 +27,7 @@ def rows(stream: pa.RecordBatchReader) -> list[dict[str, Any]]:
 
 
 def of_browse(queue: shmq.Queue[Any]) -> list[dict[str, Any]]:
-    """What browse() of a handle that leaves bodies as they are says, in the words of the columns."""
+    """The messages of browse() in the words of the columns. The handle leaves bodies as they are."""
     return [
         {
             "queue": queue.name,

@@ -92,7 +92,7 @@ def test_no_message_is_left_in_no_hand_however_threads_are_cut_off(broker_dir: P
             arguments = [sys.executable, str(PROGRAM), broker.url, str(numbers.randrange(1 << 32)), ending]
             run = subprocess.run(arguments, capture_output=True, text=True, timeout=240)
             assert run.returncode == 0, f"{arguments}: {run.returncode}\n{run.stderr}"
-            # What is dead is logged.
+            # Dead messages are logged.
             words = [line for line in run.stderr.splitlines() if "message" not in line.split(" of queue")[0]]
             assert not words, f"{arguments}: {run.stderr}"
             if ending == "delete":

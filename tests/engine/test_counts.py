@@ -128,7 +128,7 @@ def has_died(queue: shmq.Queue[Any]) -> bool:
 
 
 def test_a_queue_counts_from_zero_wherever_another_one_was_before(broker_dir: Path, broker: shmq.Broker) -> None:
-    """What was deleted leaves its entry of the directory, with the counters of each process, to the next queue."""
+    """A deleted queue leaves its entry of the directory, with the counters of each process, to the next queue."""
     doomed = broker.queue("doomed", max_deaths=1)
     doomed.put_many([*"abcd"])
     program = """

@@ -34,7 +34,7 @@ def numbers(queue: shmq.Queue[Any]) -> list[int]:
 
 
 def to_disk(queue: shmq.Queue[Any], first: int) -> None:
-    """What is put now finds no memory: all that was there goes to disk, but for some of the first."""
+    """These puts find no memory: all messages that were there go to disk, but for some of the first."""
     queue.alter(max_memory=1)
     for number in range(first, first + 4):
         queue.put(body(number), timeout=0)

@@ -1,4 +1,4 @@
-"""What dies in numbers: a line of the log a second, whose counts add up, and nothing else is other than with few."""
+"""Messages that die in numbers: a line of the log a second, whose counts add up; all else is as with few."""
 
 import logging
 import os

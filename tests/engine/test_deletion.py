@@ -1,4 +1,4 @@
-"""What holders do with messages of a queue that was deleted: they settle them as ever, and nothing of it stays."""
+"""Holders of messages of a deleted queue settle them as ever, and nothing of the queue stays."""
 
 import gc
 from collections.abc import Callable
@@ -17,7 +17,7 @@ def touch_and_ack(m: shmq.Message[Any]) -> None:
     m.ack()
 
 
-# What a holder may do with a message of a deleted queue, and what is found in the queue "jobs.dead" afterwards.
+# The calls that a holder may make on a message of a deleted queue, and the reasons in "jobs.dead" afterwards.
 LATE: dict[str, tuple[Callable[[shmq.Message[Any]], None], list[str]]] = {
     "ack": (lambda m: m.ack(), []),
     "release": (lambda m: m.release(), []),

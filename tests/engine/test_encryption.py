@@ -1,4 +1,4 @@
-"""A broker with a key encrypts what it writes to disk. Whoever opens it gives the key, and nobody else learns it."""
+"""A broker with a key encrypts what it writes to disk. A process that opens it gives the key; no other learns it."""
 
 import hashlib
 import hmac

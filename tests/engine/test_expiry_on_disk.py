@@ -137,7 +137,7 @@ def look_again_and_again(path: str, say: Say) -> None:
 
 
 def test_whoever_looks_for_the_expired_may_be_killed(broker: shmq.Broker, broker_dir: Path, seed: int) -> None:
-    """What expires is gone once, what does not is there once. Shows R7."""
+    """A message that expires is gone once, each other one is there once. Shows R7."""
     queue: shmq.Queue[Any] = broker.queue("backlog", max_deaths=0, **LIMITS)
     numbers = random.Random(seed)
     stay: list[int] = []

@@ -137,7 +137,7 @@ def test_a_browser_waits_for_a_mover_and_passes_nothing(broker_dir: Path, flowin
 def test_a_claim_says_that_something_is_left_where_a_mover_is_in_its_way(
     broker: shmq.Broker, broker_dir: Path, flowing: shmq.Queue[Any]
 ) -> None:
-    """Whoever empties a queue by claims deletes it then."""
+    """A process that empties a queue by claims deletes it then."""
     put_numbers(flowing, 0)
     claimer = Claimer(flowing, queue_of_claims(broker, "claims"))
     with another_moves(broker_dir):
@@ -195,7 +195,7 @@ def mover_of(broker_dir: Path) -> int:
 
 @contextmanager
 def a_disk_that_takes_its_time(broker_dir: Path) -> Iterator[int]:
-    """What a mover writes goes into a pipe that is full: it waits amid its turn. Closed: its disk has failed."""
+    """A mover writes into a full pipe, and waits amid its turn. Once the pipe is closed, its disk has failed."""
     pipe = rows_of(broker_dir) / "unfinished"
     os.mkfifo(pipe)
     end = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
@@ -286,7 +286,7 @@ def look_at_all(queue: shmq.Queue[Any], stop: threading.Event) -> None:
 def test_children_that_are_forked_while_a_thread_reads_files_begin_anew(
     broker: shmq.Broker, flowing: shmq.Queue[Any]
 ) -> None:
-    """What a thread had half done with its files is there no more in a child, which has no such thread."""
+    """A child has no such thread, and nothing of what the thread had half done with its files."""
     put_numbers(flowing, 0, range(6000))
     stop = threading.Event()
     thread = threading.Thread(target=look_at_all, args=(flowing, stop))

@@ -1,4 +1,4 @@
-"""What operators do to a queue that has flowed to disk: move, purge by selector, browse, claims by position."""
+"""Operators manage a queue that has flowed to disk: move, purge by selector, browse, claims by position."""
 
 from typing import Any
 

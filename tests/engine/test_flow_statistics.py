@@ -1,4 +1,4 @@
-"""What statistics() says of a queue whose messages lie in all homes: exact at rest."""
+"""The statistics of a queue are exact at rest, wherever its messages lie."""
 
 from pathlib import Path
 from typing import Any

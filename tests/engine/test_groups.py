@@ -99,7 +99,7 @@ def test_a_sticky_group_stays_with_its_consumer_until_that_closes(sticky: shmq.Q
 
 @pytest.mark.parametrize("way", ["release", "retry"])
 def test_what_comes_back_goes_before_the_rest_of_its_group(shared: shmq.Queue[Any], way: str) -> None:
-    """Whoever had to pass it turns back. Shows R6, S2."""
+    """A consumer that had to pass it turns back. Shows R6, S2."""
     fill(shared, "aaa")
     with shared.consumer() as one, shared.consumer() as two:
         first = taken(one, "a1")
@@ -365,7 +365,7 @@ def test_a_group_is_one_group_on_all_levels(broker: shmq.Broker, levels: int) ->
 
 
 def test_of_a_group_a_consumer_gets_what_it_selects(shared: shmq.Queue[Any]) -> None:
-    """What it does not want keeps nothing from it; what another has in hand does."""
+    """A message that it does not want keeps none from it; one in another's hands does."""
     for n in range(4):
         shared.put(n, group="a", headers={"n": n})
     with shared.consumer(selector="n > 1") as choosy, shared.consumer() as other:

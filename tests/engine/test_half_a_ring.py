@@ -1,4 +1,4 @@
-"""What rests in the slots of a queue, delayed or in hand, leaves the others to all that passes."""
+"""Messages that rest in slots of a queue, delayed or in hand, leave the other slots to all that pass."""
 
 from collections.abc import Callable
 from pathlib import Path

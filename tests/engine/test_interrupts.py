@@ -212,7 +212,7 @@ say(q.get())
 
 
 def test_a_message_that_was_taken_but_never_lent_goes_back_uncounted(queue: shmq.Queue[Any]) -> None:
-    """What an interrupt between the taking and the lending leaves. Shows S22."""
+    """An interrupt between the taking and the lending leaves such a message. Shows S22."""
     queue.put_many(["a", "b" * 10_000])
     consumer = queue.consumer()
     messages = [consumer._receive(0) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""What is imported by calls: forks, signal handlers and frozen clocks amid it."""
+"""Calls that import a module: forks, signal handlers and frozen clocks amid it."""
 
 import subprocess
 import sys

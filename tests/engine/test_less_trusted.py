@@ -1,4 +1,4 @@
-"""What a member of a group does to the files of the broker that its owner shares with it: nothing else may suffer."""
+"""A member of a group can harm the files of the broker that its owner shares with it, and nothing else."""
 
 import json
 import os
@@ -274,7 +274,7 @@ def test_a_segment_of_a_directory_is_not_opened_by_its_name(private: Path) -> No
 
 
 def test_a_file_of_another_user_under_our_name_is_not_looked_at_by_a_sweep(place: Path, private: Path) -> None:
-    """What its header says of its directory would be his word."""
+    """The other user would have written what its header says of its directory."""
     from shmq.engine.directory.orphans import orphans, sweep_orphans
 
     name = f"shmq-0-{uuid4().hex}"

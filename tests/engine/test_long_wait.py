@@ -25,7 +25,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def words() -> Iterator[Callable[[], list[str]]]:
-    """What was logged so far by shmq.queue, from whatever thread."""
+    """The lines that shmq.queue has logged so far, from any thread."""
     records: list[logging.LogRecord] = []
 
     class Noting(logging.Handler):

@@ -1,4 +1,4 @@
-"""What was promised is compared with what there is, and a process that promises too much is told."""
+"""A process that promises more memory than there is gets a warning."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""What a process opens by itself on a broker goes with its last close, whichever verbs it used, whatever it keeps.
+"""The last close of a broker ends all that the process opened there by itself, by any verb, whatever it keeps.
 
 Each verb runs in a process of its own, whose threads, descriptors, mappings and segments are counted after each round.
 """

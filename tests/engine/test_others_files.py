@@ -1,4 +1,4 @@
-"""What lies in a broker's directory and is not shmq's: nothing of it is removed, written over or locked."""
+"""Files of others in a broker's directory: shmq removes none of them, writes over none and locks none."""
 
 import os
 from collections.abc import Callable

@@ -47,7 +47,7 @@ def test_priorities_are_mapped_to_levels_as_in_amqp(broker: shmq.Broker, levels:
 
 
 def test_an_arrival_of_higher_priority_is_seen_by_a_consumer_that_is_past_it(queue: shmq.Queue[Any]) -> None:
-    """Whoever has looked at the higher level looks again. Shows S35, S37, S38."""
+    """A consumer that has looked at the higher level looks again. Shows S35, S37, S38."""
     with queue.consumer() as consumer, queue.consumer(selector="JMSPriority >= 0") as choosy:
         for taker in (consumer, choosy):
             queue.put_many([1, 2, 3], priority=1)

@@ -1,4 +1,4 @@
-"""What a queue takes of the broker's memory and of /dev/shm: little while it is empty, and reports say how much."""
+"""A queue takes little of the broker's memory and of /dev/shm while it is empty, and reports say how much."""
 
 import contextlib
 from pathlib import Path
@@ -14,7 +14,7 @@ KIB, MIB = 1024, 1 << 20
 
 
 def in_shared_memory(broker: Path) -> int:
-    """What the system says that the segment of this directory has."""
+    """The bytes that the segment of this directory has, as the system counts them."""
     return segment_file(broker).stat().st_blocks * 512
 
 

@@ -35,7 +35,7 @@ GIVEN: dict[str, tuple[Any, Any]] = {
     "alerts": (Alerts(messages=10, age=0.5), None),
 }
 FIXED = set(FIXED_QUEUE_OPTIONS)
-# What is kept with a queue does not depend on whether anything is made of it yet.
+# A queue keeps its options, whether anything is made of them yet or not.
 ALL_BUILT = "from shmq import Alerts; import shmq.options.stage; shmq.options.stage.NOT_BUILT.clear()\n"
 
 

@@ -21,7 +21,7 @@ Patch = pytest.MonkeyPatch
 
 
 class Alarm(Exception):
-    """What the handler raises."""
+    """The handler raises it."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Who of several consumers is served: the exclusive one, so many live ones, those of higher priority first."""
+"""A queue serves some of several consumers: the exclusive one, so many live ones, those of higher priority first."""
 
 import signal
 import threading

@@ -39,7 +39,7 @@ def home(place: Path) -> Path:
 
 @pytest.mark.parametrize("umask", [0o022, 0o077])
 def test_below_a_directory_with_setgid_a_broker_is_its_groups(home: Path, umask: int) -> None:
-    """What the owner does once: chgrp GROUP home; chmod g+s home."""
+    """The owner does this once: chgrp GROUP home; chmod g+s home."""
     os.chown(home, -1, GROUP)
     home.chmod(0o2755)
 

@@ -1,4 +1,4 @@
-"""What lies around a broker: directories of others, garbage, other versions, remote file systems, deletion in use."""
+"""Things around a broker: directories of others, garbage, other versions, remote file systems, deletion in use."""
 
 import gc
 import json

@@ -1,4 +1,4 @@
-"""What the children of these tests do. A module of its own, so that spawned ones import nothing else."""
+"""The work of the children of these tests. A module of its own, so that spawned ones import nothing else."""
 
 import importlib
 import multiprocessing
@@ -143,7 +143,7 @@ def flowing(queue: Any) -> Any:
 
 
 def found_on_disk() -> dict[str, bool]:
-    """What can be read among what this process's own broker has there."""
+    """Says whether the files of this process's own broker are large, and hold the secret or the key."""
     folder = Path(broker_membership(own_broker()).disk)
     all_of_it = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
     return {"some": len(all_of_it) > 50_000, "secret": SECRET.encode() in all_of_it, "key": KEY in all_of_it}

@@ -33,7 +33,7 @@ except shmq.OptionsMismatch as error:
 
 
 def take(queue: Queue[str], key: bytes = b"") -> str:
-    """What a process says that is no child, and unpickles the queue."""
+    """The answer of a process that is no child and unpickles the queue."""
     with Child(TAKE, pickle.dumps(queue).hex(), key.hex()) as child:
         said = child.line()
         child.end()

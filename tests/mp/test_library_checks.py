@@ -1,4 +1,4 @@
-"""What the standard library asks of a queue that it is given."""
+"""The standard library's checks of a queue that it is given."""
 
 import logging
 import logging.config

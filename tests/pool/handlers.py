@@ -1,4 +1,4 @@
-"""What the pools of these tests do. Workers import this module by name."""
+"""The calls of the pools in these tests. Workers import this module by name."""
 
 import multiprocessing
 import os
@@ -89,7 +89,7 @@ def die_at_once() -> NoReturn:
 
 
 def every_outcome(message: shmq.Message[int]) -> int:
-    """What becomes of a message is in its number."""
+    """The number of a message says what becomes of it."""
     if message.body % 10 == 3:
         raise LookupError("always")
     if message.body % 10 == 5 and message.delivery_count == 1:

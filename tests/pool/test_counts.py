@@ -134,7 +134,7 @@ def test_one_that_is_killed_as_it_buries_what_killed_others_is_counted_right(
 
 
 def test_what_a_killed_mover_leaves_is_noted_and_counts_as_no_death(broker_dir: Path) -> None:
-    """Whoever buries a message is its mover."""
+    """A process that buries a message is its mover."""
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")
 (m,) = q.browse()

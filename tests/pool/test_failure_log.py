@@ -1,4 +1,4 @@
-"""What the log says of failed attempts: how much, and how loud."""
+"""The words of the log about failed attempts: how many, and how loud."""
 
 import logging
 from collections.abc import Iterator

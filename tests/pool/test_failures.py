@@ -1,4 +1,4 @@
-"""What fails is seen, rests before it is tried again, and is told once when it dies."""
+"""A message that fails is seen, rests before its next attempt, and is told once when it dies."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""What a handler returns: whose it is, and whether it is a result at all."""
+"""The value that a handler returns: whose it is, and whether it is a result at all."""
 
 import collections
 import concurrent.futures

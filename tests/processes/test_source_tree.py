@@ -15,7 +15,7 @@ SOURCE = Path(shmq.__file__).parent
 
 
 def refused(folder: Path, *arguments: str) -> str:
-    """What Python says in this folder; -S: without what makes an editable install find the native core elsewhere."""
+    """Python's last line in this folder. With -S an editable install does not find the native core elsewhere."""
     done = subprocess.run([sys.executable, "-S", *arguments], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done
     return done.stderr.splitlines()[-1]

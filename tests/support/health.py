@@ -1,4 +1,4 @@
-"""What must hold of a broker at rest, whatever happened to its users."""
+"""A broker at rest is sound, whatever happened to its users."""
 
 import os
 from typing import Any

@@ -16,7 +16,7 @@ Say = Callable[[object], object]
 
 
 class Offspring:
-    """Runs `work(*arguments, say)` in a forked child. What it says arrives at the parent line by line, in order.
+    """Runs `work(*arguments, say)` in a forked child. Its words arrive at the parent line by line, in order.
 
     As a context manager: killed at the end if it still runs, so that no test leaves one behind.
     """

@@ -2,7 +2,7 @@
 
 import re
 
-# What no installation and no right can give on this machine, and why the test is worth keeping all the same.
+# Things that no installation and no right can give on this machine, and why the test is worth keeping all the same.
 EXCUSED = {
     r"pyright needs node, which is not on this machine": "mypy sees the same programs in any case",
     r"no pyspark: tools/test --spark": "half a gigabyte, and a Java besides: who wants it says so",

@@ -19,7 +19,7 @@ _NEW_MOUNTS: Final = 0x00020000  # CLONE_NEWNS
 _RECURSIVE, _PRIVATE = 1 << 14, 1 << 18
 _SECONDS: Final = 900  # a hang ends then, and no work on a machine with a load of twenty
 
-# What to mount, and what has to be done before.
+# The command before the mount, and the arguments of the mount.
 KINDS: Final[dict[str, tuple[list[str], list[str]]]] = {
     "tmpfs": ([], ["-t", "tmpfs", "-o", "size=4m", "tmpfs"]),
     "tmpfs with few files": ([], ["-t", "tmpfs", "-o", "size=64m,nr_inodes=48", "tmpfs"]),

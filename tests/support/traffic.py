@@ -61,7 +61,7 @@ def produce(queue: shmq.Queue[Any], producer: int, count: int, batch: bool, seed
 
 
 class Book:
-    """What one consumer saw: the numbers of each producer, as they came."""
+    """The messages that one consumer saw: the numbers of each producer, as they came."""
 
     def __init__(self, seed: int, large: bool = False) -> None:
         self.seed = seed

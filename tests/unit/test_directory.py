@@ -1,4 +1,4 @@
-"""What open() finds in a directory, or makes there."""
+"""A process that opens a directory finds a broker there, or makes one."""
 
 import json
 import logging

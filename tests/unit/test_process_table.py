@@ -1,4 +1,4 @@
-"""What is told of the members of a broker."""
+"""The process table tells of the members of a broker."""
 
 import os
 
