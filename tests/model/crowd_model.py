@@ -1,4 +1,4 @@
-"""Who consumes from a queue, and who of them is served, as the documentation has it."""
+"""The consumers of a queue, and those of them that it serves, as the documentation has it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -57,7 +57,7 @@ class EndRules(QueueRules):
         self.go_over_to_a_new_one(list(range(1, PLAYERS)), outcome)
 
     def wait_for(self, player: int, name: str, model: QueueModel | None) -> View | None:
-        """What is done by whoever looks is done at one of the next looks."""
+        """The processes that look do the work, at one of their next looks."""
         end = time.monotonic() + SOON
         while True:
             view: View | None = self.ask(player, "look_at", name)

@@ -12,12 +12,12 @@ USUAL_PRIORITY = 4
 FAR = 1e6  # seconds; nothing becomes due while a test runs
 TINY = 1e-6  # seconds; due at one of the next looks
 
-# Who holds a message: player and number of its consumer; 0: the implicit one of Queue.receive; GETTER: its get().
+# The holder of a message: player and number of its consumer; 0: the implicit one of Queue.receive; GETTER: its get().
 Holder = tuple[int, int]
 GETTER = -1
 # Of a dead one: reason, error, the processes that died with it.
 Death = tuple[str, str | None, tuple[int, ...]]
-# What is seen: position, id, body, headers, priority, redelivered, delivery count, mortal, group, death
+# A process sees of it: position, id, body, headers, priority, redelivered, delivery count, mortal, group, death
 Row = tuple[int, int, bytes, Mapping[str, Any], int, bool, int, bool, str | None, Death | None]
 
 
@@ -49,7 +49,7 @@ class Entry:
         return len(encode_headers(self.headers, group=self.group)) + len(self.body)
 
     def elsewhere(self) -> "Entry":
-        """What another queue gets: the message, without its history."""
+        """The message as another queue gets it, without its history."""
         fresh = Entry(0, self.body, self.headers, self.priority, self.group, mortal=self.mortal)
         return replace(fresh, state=self.state if self.holder is None else READY)
 

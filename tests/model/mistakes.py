@@ -16,7 +16,7 @@ from tests.model.queue_model import QueueModel
 
 
 class AtTheEnd(QueueModel):
-    """What comes back goes behind all others."""
+    """A message that comes back goes behind all others."""
 
     def release(self, entry: Entry, delay: float = 0, elsewhere: bool = False) -> None:
         super().release(entry, delay, elsewhere)
@@ -49,7 +49,7 @@ class KeepsNobodyOut(QueueModel):
 
 
 class MovedStay(QueueModel):
-    """What is moved is copied."""
+    """A move only copies."""
 
     def move(self, to: QueueModel, wants: Wants, limit: int | None, copy: bool) -> tuple[str | None, int]:
         return super().move(to, lambda entry: entry.holder is None and wants(entry), limit, True)
@@ -67,7 +67,7 @@ class NoReserve(QueueModel):
 
 
 class CountsClosing(Actor):
-    """What a consumer had in hand when it was closed counts as an attempt."""
+    """A delivery that ends with the close of its consumer counts as an attempt."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)

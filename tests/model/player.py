@@ -46,7 +46,7 @@ class Broken:
 
 @dataclass(frozen=True)
 class View:
-    """What a process sees of a queue at one moment."""
+    """A queue as a process sees it at one moment."""
 
     rows: list[Row]
     statistics: dict[str, Any]
@@ -101,7 +101,7 @@ class Actor:
         gc.collect()
 
     def remains(self) -> tuple[int, int]:
-        """When all have forgotten it, it is deleted. What is left: blocks in use, damage."""
+        """Deletes all queues, when all players have forgotten them. Returns the blocks still in use, and the damage."""
         for queue in self.broker.queues():
             queue.delete()
         assert self.broker._membership.live().valid() is None
@@ -178,7 +178,7 @@ class Actor:
         self.messages[position].touch()
 
     def settle_late(self, position: int, outcome: str) -> None:
-        """What was taken from us; the oldest first, if we have it again."""
+        """Settles a message that was taken from us; the oldest first, if we have it again."""
         for m in self.taken:
             if m.position == position:
                 self.taken.remove(m)
@@ -255,7 +255,7 @@ class Actor:
         self.follower = self.queue.browse(start=start, follow=True, selector=selector)  # type: ignore[arg-type]
 
     def followed(self, count: int | None) -> list[Row]:
-        """What comes next; None: all, up to the end."""
+        """So many of the next messages; None: all, up to the end."""
         return [row_of(m) for m in islice(self.follower, count)]
 
     def browse(self, start: int | str, selector: str | None) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What producers do."""
+"""The rules of producers."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ class ProduceRules(Scene):
     @rule(player=players, size=st.integers(0, 5000), headers=headers, immediate=st.sampled_from([True, 0, 0.0005]))
     @precondition(lambda self: self.model.options["max_ttl"] != 0)
     def put_immediate(self, player: int, size: int, headers: dict[str, Any], immediate: float) -> None:
-        """Nobody waits, so it comes back. What it has driven out is gone."""
+        """Nobody waits, so it comes back. Messages that it has driven out are gone."""
         body, options, given = self.outgoing(size, headers, None, 0, None)
         expected = self.model.put(body, **given)
         if isinstance(expected, Entry):

@@ -35,7 +35,7 @@ class Taken:
 
 
 class QueueModel(CrowdModel):
-    """What a queue of these options holds, and what its statistics have to say."""
+    """The messages of a queue of these options, and the figures that its statistics must have."""
 
     def __init__(self, options: Mapping[str, Any], dead: "QueueModel | None" = None) -> None:
         """dead: where dead messages go; None: into a queue made for them, when the first one dies."""
@@ -68,7 +68,7 @@ class QueueModel(CrowdModel):
         return len(self.held_by(holder)) + sum(taken.holder == holder for taken in self.taken)
 
     def has_credit(self, holder: Holder) -> bool:
-        """What was taken from it does not count any more."""
+        """A message that was taken from it does not count any more."""
         prefetch = self.subscribers[holder].prefetch if holder in self.subscribers else None
         return prefetch is None or len(self.held_by(holder)) < prefetch
 
@@ -100,7 +100,7 @@ class QueueModel(CrowdModel):
         return found
 
     def learn(self, entry: Entry, row: Row) -> None:
-        """What a put does not tell: the id, and the place where the ring has turned over older messages."""
+        """Learns what a put does not tell: the id, and the place where the ring has turned over older messages."""
         entry.id = entry.id or row[1]
         if not entry.known and self.is_later(entry.place, row[0]):
             entry.place = row[0]
@@ -171,13 +171,13 @@ class QueueModel(CrowdModel):
         return None
 
     def remove(self, entry: Entry) -> None:
-        """Whoever holds it will find out."""
+        """Its holder will find out."""
         self.entries.remove(entry)
         if entry.holder is not None:
             self.taken.append(Taken(entry.holder, entry.place))
 
     def expire(self) -> None:
-        """What is past its time is nobody's any more."""
+        """A message past its time is nobody's any more."""
         for entry in self.in_order():
             entry.expired |= self.options["max_ttl"] == 0
             if entry.expired:
@@ -228,7 +228,7 @@ class QueueModel(CrowdModel):
             self.bury(entry, "max_deliveries")
 
     def join(self) -> bool:
-        """Is nothing left? Who asks buries what nobody may be given any more."""
+        """Is nothing left? The caller buries each message that nobody may be given any more."""
         for entry in self.in_order():
             if entry.state == READY and not entry.expired and self.is_poisoned(entry):
                 self.end_poisoned(entry)
@@ -363,7 +363,7 @@ class QueueModel(CrowdModel):
                 yield entry
 
     def delete(self) -> None:
-        """What nobody holds goes where the dead go, if that was said."""
+        """Messages that nobody holds go to the dead letters, if the option dead_letter was given."""
         for entry in self.in_order():
             if entry.holder is None:
                 self.give_up(entry)

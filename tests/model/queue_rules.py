@@ -1,4 +1,4 @@
-"""What is done to a queue as a whole: look, follow, purge, move, alter, shut down, delete."""
+"""Calls on a queue as a whole: look, follow, purge, move, alter, shut down, delete."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from tests.model.queue_model import DRAINING, OPEN, STOPPED, QueueModel
 from tests.model.take_rules import TakeRules
 from tests.model.world import PLAYERS, SELECTORS, headers, picks, players, selectors
 
-# What may be altered while the queue is in use. The package says which options are not built yet; they are left out.
+# Options that may be altered while the queue is in use. The package says which are not built yet; they are left out.
 ALTERED = {
     name: values
     for name, values in {
@@ -35,7 +35,7 @@ ALTERED = {
     if name not in NOT_BUILT
 }
 
-# What does not change while a message is there: a browser does not come back to what it has passed.
+# Conditions that do not change while a message is there: a browser does not come back to one that it has passed.
 FOLLOWED = [None, "kind = 'a'", "kind IS NULL OR n >= 2", "JMSPriority > 4"]
 
 
@@ -47,7 +47,7 @@ class Follower:
     wants: Wants
 
     def seen(self, queue: QueueModel) -> list[Entry]:
-        """What it sees now, until it has to wait. It has passed all that is there then."""
+        """The entries that it sees now, until it has to wait. It has passed all that are there then."""
         found = [e for e in queue.in_order() if e.place >= self.places[e.depth] and self.wants(e)]
         self.places = [queue.next_place(depth) for depth in range(queue.levels)]
         return found

@@ -1,4 +1,4 @@
-"""What takers do: take, settle, and find out what was taken from them."""
+"""Takers take, settle, and find out what was taken from them."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ class TakeRules(Scene):
         assert found == expected, f"{found!r:.200} instead of {expected!r:.200}"
 
     def take_in_turn(self, holder: Holder, both: list[QueueModel], limit: int) -> tuple[list[tuple[int, Entry]], bool]:
-        """What comes, from which queue, and whether all of them were found shut down."""
+        """The entries that come, from which queue, and whether all queues were found shut down."""
         turn, taken = 0, []
         for _ in range(limit):
             outcomes = []
@@ -170,7 +170,7 @@ class TakeRules(Scene):
         if isinstance(expected, Entry):
             self.model.overrun(expected)
             if self.model.grouping is not None:
-                # What its consumer has not found out about counts as in its hands: its group is free within the
+                # The message counts as in its consumer's hands until that finds out: its group is free within the
                 # patience, not at once.
                 self.wait_for_what_is_due()
                 self.settle_late(self.model.taken[-1], "ack")

@@ -1,6 +1,6 @@
 """Every option of a queue, a message, a consumer and a settlement is given by some rule of the machine, or left out.
 
-What the package has not built yet it says itself.
+The package itself says which are not built yet.
 """
 
 import inspect
@@ -70,7 +70,7 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "Message.touch": {},
 }
 
-# What cannot make a difference to order, visibility or counts.
+# Calls that cannot make a difference to order, visibility or counts.
 LEFT_OUT = {
     "Consumer.fileno": "says when receive() is worth a try, and takes nothing",
     "Queue.loan_array": "a loan like the other one, whose body is an array",

@@ -181,7 +181,7 @@ class Scene(RuleBasedStateMachine):
         self.agreed = True
 
     def wait_for_what_is_due(self) -> None:
-        """What has expired, or is due, goes at one of the next looks, not at once; all else is there at once."""
+        """Messages that expired, or are due, go at one of the next looks, not at once; all else is there at once."""
         end = time.monotonic() + SOON
         expected, found = self.model.statistics(), None
         while found != expected and time.monotonic() < end:
@@ -189,7 +189,7 @@ class Scene(RuleBasedStateMachine):
             found = {name: expected[name] if name not in DUE else view.statistics[name] for name in expected}
 
     def is_worth_a_look(self, name: str, model: QueueModel | None) -> bool:
-        """What is as it was is looked at now and then only, but for the queue that all of this is about."""
+        """Players look at an unchanged queue now and then only, but always at the one that all of this is about."""
         picture = None if model is None else (model.statistics(), [model.row(entry) for entry in model.in_order()])
         is_new = self.pictures.get(name) != picture
         self.pictures[name] = picture

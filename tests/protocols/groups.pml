@@ -3,15 +3,15 @@
  *   spin -a [-DBUG=n] [-DENTRIES=n] [-DFIRST=n] [-DFREED=1] [-DCONSUMERS=n] [-DTHREADS=n] [-DDEATHS=n] [-DSTOPS=n] [-DKEEPERS=n] [-DTHEFTS=n] groups.pml
  *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000 -w24
  *
- * All entries are of one group. At first consumer FIRST has entry 0 in hand (0: nobody has anything); or (FREED) consumer 1
+ * All entries are of one group. At first consumer FIRST has entry 0 in hand (0: nobody has anything). With FREED, consumer 1
  * has settled it and freed the group, and has still to turn back to entry 1, where consumer 2 was refused. Each consumer has a
  * path of its own. Consumer 1 may have two threads, with one mutex over the count of what they have in hand. A consumer may
  * leave after it has settled something, die between any two shared accesses, or stop where it has given a group back half.
- * The housekeeper rechecks an owner, or takes an entry from it, as at the end of a lease, and gives that back. What is searched is
+ * The housekeeper rechecks an owner, or takes an entry from it, as at the end of a lease, and gives that back. The search is
  * bounded by how often a claim comes to nothing (VAIN).
  *
- * Properties: nobody is handed an entry while another consumer has one of the group in hand, or while an earlier one is
- * available, or with a stealer. At rest everything is settled, if one consumer is left who goes on.
+ * Properties: nobody gets an entry while another consumer has one of the group in hand, or an earlier one is available or
+ * with a stealer. At rest everything is settled, if one consumer is left who goes on.
  *
  * Each BUG must end in "assertion violated":
  *   1  what was refused is forgotten before the heads are turned back
@@ -126,7 +126,7 @@ bool reaped = false, pruned = false;
 #define UNLOCK
 #endif
 
-/* Is an earlier one there to be had? What its owner is still giving back does not count for that owner. */
+/* Is an earlier one there to be had? An entry that a consumer is still giving back does not count for that consumer. */
 #define EARLIER(q) ((STATE(slot[q]) == AVAILABLE && (last[q] != me || is_returned[q])) || \
                     (STATE(slot[q]) == OFFERED && !looked[q]) || (STATE(slot[q]) == LOCKED))
 #define ELSEWHERE(q) (STATE(slot[q]) == ACQUIRED && OWNER(slot[q]) != me)
@@ -164,7 +164,7 @@ inline rewind(position) {
     d_step { epoch++; cell[epoch] = position }
 }
 
-/* G4: while the group is free. What is refused for the sake of a later owner is that one's to turn back to. */
+/* G4: while the group is free. A later owner itself turns back to the entries that were refused for its sake. */
 inline turn_back() {
     do
     :: atomic { r = refused; if :: PLACE(r) == 0 -> break :: else fi };

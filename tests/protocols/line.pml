@@ -4,17 +4,17 @@
  *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000 -w24
  *
  * Mirrors shmq_line_admit, _enter, _answer, _leave, _call, _recover (line.c), wait_in_line (ring_room.c), claim_counted
- * (ring_put.c), shmq_wake_full (room_wake.c). The slots and the count's own death are the subject of `room`: here a put is one
+ * (ring_put.c), shmq_wake_full (room_wake.c). The slots and the count's own death are the subject of `room`. Here a put is one
  * step that raises the count, and a settlement one that lowers it.
  *
  * The queue is full. Two or three producers put one message each, without a time limit of their own; a consumer takes whatever is
  * there. One of the four may die after any step; the reaper takes its ticket back, has everybody look, and consumes if it was
- * the consumer. With STOPS a producer that was called may be passed at any time, as if it were silent for the patience; its
+ * the consumer. With STOPS a producer that was called may be passed at any time, as if it were silent for the patience. Its
  * next look takes its place back. Wake words are exact: whoever read one notices each change.
  *
- * Properties: never more messages than the limit. Who stands in line takes nothing while somebody stands before it who is to be
- * served. Who has no ticket leaves to all in line what they want. At rest all is put and consumed, without any sleep reaching
- * its limit; after a death that nobody but its reaper can have seen, too.
+ * Properties: never more messages than the limit. A producer in line takes nothing while one stands before it that is to be
+ * served. A producer without a ticket leaves to all in line what they want. At rest all is put and consumed, without any sleep
+ * reaching its limit; after a death that nobody but its reaper can have seen, too.
  *
  * Each BUG must end in "assertion violated":
  *   1  a newcomer does not look at the line

@@ -1,12 +1,12 @@
-/* Who is woken: one bit per queue and consumer, and nothing else that counts.
+/* The wakes of consumers: one bit per queue and consumer, and nothing else that counts.
  *
  *   spin -a [-DBUG=n] [-DN0=n] [-DN1=n] [-DWHO=mask] [-DDEATHS=n] notify.pml
  *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000 -w24
  *
  * Two queues with a producer each. Consumer 0 waits on both queues, 1 and 2 on queue 0 only. A sleeper sets its idle bit,
  * looks once more, sleeps on its wake word. Clearing the bit is the claim: whoever clears it owes one wake. A consumer
- * that gets an entry keeps it and never comes back, which is the worst that a consumer can do to the others; consumer 1
- * may close instead. One of all these may die between any two shared accesses; a reaper then clears the dead one's bits
+ * that gets an entry keeps it and never comes back, which is the worst that a consumer can do to the others. Consumer 1
+ * may close instead. One of all these may die between any two shared accesses. A reaper then clears the dead one's bits
  * and wakes every sleeper whose bit is clear.
  *
  * Property: at rest no living consumer sleeps while its queue has an available entry.

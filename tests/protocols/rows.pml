@@ -3,9 +3,10 @@
  *   spin -a [-DBUG=n] rows.pml && gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000
  *
  * A process is dead. Its process row is named by slot 0, a consumer row of its by slot 1. Two reapers sweep both slots, each
- * may be stopped anywhere for as long as it likes. Who has swept all takes the structure lock, frees the consumer row,
- * then the process row by raising its generation; one reaper may die between the two, which frees the lock. One living
- * process takes the process row, another one the consumer row, and both acquire entries under the same numbers.
+ * may be stopped anywhere for as long as it likes. A reaper that has swept all takes the structure lock, frees the
+ * consumer row, then the process row by raising its generation. One reaper may die between the two, which frees the
+ * lock. One living process takes the process row, another one the consumer row, and both acquire entries under the same
+ * numbers.
  *
  * Properties: no reaper ever takes an entry away from a living one; in the end nothing of the dead is left.
  *

@@ -237,7 +237,7 @@ kept:   i++
     od
 }
 
-/* One who has the structure lock, round after round. What it leaves when it dies is found by the next one. */
+/* A process that has the structure lock, round after round. If it dies, the next one finds what it leaves. */
 proctype holder() {
     byte rounds = 0, c, i, g, nc;
     bool making = false;

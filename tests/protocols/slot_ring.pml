@@ -4,15 +4,15 @@
  *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000 -w26
  *
  * A producer claims the slot under the tail by a CAS of its word, helps the tail, fills, publishes by a second CAS. The
- * consumer scans in strict order, may keep one entry in hand over several laps, and settles or releases it later. Who
- * meets a claim turns it into a tombstone (claimant dead) or a hole (claimant slow); an old entry under the tail is
- * carried: its lap is raised where it stands.
+ * consumer scans in strict order, may keep one entry in hand over several laps, and settles or releases it later. A
+ * process that meets a claim turns it into a tombstone (claimant dead) or a hole (claimant slow). An old entry under
+ * the tail is carried: its lap is raised where it stands.
  *
- * A stopped process is one that the scheduler does not pick, and "patience is over" may be true at any time, so a stop
+ * A stopped process is one that the scheduler does not pick. "Patience is over" may be true at any time, so a stop
  * of every length is covered. One producer may die between any two shared accesses.
  *
- * Properties: one writer in a body at a time; a body is read only whole and only by the one who took it; order; each put
- * that returned is taken exactly once; at rest nobody is stuck and no slot stays claimed by the living.
+ * Properties: one writer in a body at a time; a body is read only whole and only by the one who took it; order. Each put
+ * that returned is taken exactly once. At rest nobody is stuck and no slot stays claimed by the living.
  *
  * Each BUG must end in "assertion violated":
  *   1  the tail is not helped when the slot is a lap ahead

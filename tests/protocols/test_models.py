@@ -51,7 +51,7 @@ SMALL = "-DCOLLAPSE"
 # The shortest way to a fault is not far, and a search in depth without a limit goes past it for minutes.
 BREADTH_FIRST = "-DBFS"
 
-# Who is dead stays where it is, which partial order reduction does not allow for, and which is no wrong end (-E).
+# A dead process stays where it is. Partial order reduction does not allow for that, and it is no wrong end (-E).
 WITH_DEATHS = "-DNOREDUCE"
 
 # Most of a verifier is the table of the transitions and what each of them does. To optimise that takes longer than most

@@ -4,20 +4,20 @@
  *   gcc -O2 -DSAFETY -DNOREDUCE -DCOLLAPSE -o pan pan.c && ./pan -E -m600000 -w24
  *
  * Mirrors watch.c, with the sleep around it (shmq_sleep in wait.c) and what the reaper does to the watch (clear_watch).
- * Sleepers of as many processes; a holder that begins to hold something and dies, in a process of its own or (HOLDER=0)
+ * Sleepers of as many processes. A holder begins to hold something and dies, in a process of its own or (HOLDER=0)
  * in the first sleeper's. With DEATHS=2 another process dies, too, at any step. One sleeper may leave for a message.
  * No sleep has a limit but that of a ticking watcher. A tick that would see nothing new is left out, so a watcher that
- * ticks with nothing to do is at rest. A wake is one step: word and futex; so is a look over all `unsettled`. What holds for
- * `unsettled` holds for `privileges`, which is raised, looked at and given up in the same places.
+ * ticks with nothing to do is at rest. A wake is one step: word and futex; so is a look over all `unsettled`. The same
+ * holds for `privileges`, which is raised, looked at and given up in the same places.
  *
- * With STOPS=1 the watcher and its deputy sleep when the holder begins; one of the two is stopped at any step, for ever or
+ * With STOPS=1 the watcher and its deputy sleep when the holder begins. One of the two is stopped at any step, for ever or
  * until any later step. With STOPS=2 -DSLEEPERS=3 both are stopped in their sleep from the start, one of them may go on, and a
  * volunteer sleeps. Time passes at rest: the patience, for each place that nobody living ticks for, and the piece of each living
- * one's sleep; then each goes to sleep anew. So a process that is slow for the patience between two steps is one that is
+ * one's sleep. Then each goes to sleep anew. So a process that is slow for the patience between two steps is one that is
  * stopped. The holder dies at any step or rest. Nobody leaves for a message.
  *
  * Property: at rest, what a dead process held from the time that shmq_add_unsettled returned is with others, if any living one
- * sleeps; with STOPS, once a piece has passed since the last stop or going on, and the begin of the hold. And no two that
+ * sleeps. With STOPS: once a piece has passed since the last stop or going on, and the begin of the hold. And no two that
  * tick believe themselves in the same place. -E: who is dead or stopped stays where it is, which is no wrong end.
  *
  * Each BUG must end in "assertion violated":
@@ -401,7 +401,7 @@ end:
 #if STOPS > 0
 #define WATCHES(p, at) (SLEEPS(p) && tickings[p] && places[p] == at)
 #define WATCHERS(at) (WATCHES(0, at) + WATCHES(1, at) + WATCHES(2, at))
-/* Who is stopped when, and how long; time, which passes when nobody has a step to do: the patience, then everyone's piece. */
+/* The stops: of whom, when, and how long. Time passes when nobody has a step to do: the patience, then everyone's piece. */
 proctype clock() {
     byte p;
 end:

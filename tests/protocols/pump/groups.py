@@ -90,7 +90,7 @@ class GroupTurner(Mover):
             queue.count("groups freed for others")
 
     def recall(self, ring: Ring, slot: int, group: int, owner: int) -> Steps[bool]:
-        """What is only offered is taken back. False: something of the group is in flight."""
+        """Takes back an entry that is only offered. False: something of the group is in flight."""
         while True:
             yield STEP
             word = ring.words[slot]
@@ -114,7 +114,7 @@ class GroupTaker(GroupTurner):
         return word.owner in (NOBODY, self.number)
 
     def is_open(self, group: int, level: int, place: int) -> Steps[bool]:
-        """G1: what is refused is a place of the level. Whoever frees the group from there on sees what was recorded."""
+        """G1: records the place of the level that is refused. A process that frees the group from there on sees it."""
         queue = self.queue
         yield STEP
         if self.may_be_ours(queue.owners[group]):

@@ -1,4 +1,4 @@
-"""What every schedule must keep: nothing lost or doubled, order of places, no false Empty, no sleep beside entries."""
+"""The promises of a schedule: nothing lost or doubled, order of places, no false Empty, no sleep beside entries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Judge:
         self.last = self.clock
 
     def appears(self, message: int, by: int) -> None:
-        """Who gave it up has told everybody; unless another has had it meanwhile."""
+        """The process that gave it up has told everybody, unless another has had it meanwhile."""
         if self.coming.get(message) == by:
             del self.coming[message]
             if message not in self.due:

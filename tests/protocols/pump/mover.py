@@ -27,7 +27,7 @@ class Mover(Process):
     """A producer that finds no room flushes; a taker that finds nothing in memory pulls."""
 
     def lock(self) -> Steps[bool]:
-        """Tried, never waited for. Whoever fails marks that, and tries once more."""
+        """Tries, and never waits. A process that fails marks that, and tries once more."""
         yield STEP
         if self.queue.is_locked():
             if not self.is_fault("no_missed"):
@@ -210,7 +210,7 @@ class Mover(Process):
         return True
 
     def gather(self, level: Level, p: int, most: int) -> Steps[tuple[int, list[int]]]:
-        """T19 of what is available from P on. What is in somebody's hands, or has time, is passed and stays."""
+        """T19 of the available entries from P on. Entries that are in hand, or held, are passed and stay."""
         back = level.back
         moving: list[int] = []
         position = p

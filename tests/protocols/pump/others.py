@@ -116,7 +116,7 @@ class Reaper(GroupTurner):
             for ring in level.rings:
                 for index in range(ring.slots):
                     yield from self.free_slot(ring, index, dead)
-                # Whatever that process was about to turn back, it may have died before it did.
+                # That process may have died before it turned the ring back.
                 yield from ring.rewind(0)
         for group in range(self.queue.groups):
             yield STEP

@@ -1,4 +1,4 @@
-"""What a process of the pump's model has: its number, the queue, and the steps that several kinds of process take."""
+"""A process of the pump's model: its number, the queue, and the steps that several kinds of process take."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Process:
             self.queue.awake.add(sleeper)
 
     def notify_searchers(self) -> Steps[None]:
-        """Who has looked at all that there is need not be woken."""
+        """A searcher that has looked at all that there is need not be woken."""
         queue = self.queue
         for sleeper in queue.chance.sample(sorted(queue.idle), len(queue.idle)):
             yield STEP
@@ -123,7 +123,7 @@ class Process:
                 return
 
     def notify_starved(self) -> Steps[None]:
-        """What kept starved takers from entries may be over."""
+        """Starved takers may be able to get their entries now."""
         if self.queue.progress:
             yield STEP
         self.queue.chances += 1

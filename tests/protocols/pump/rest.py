@@ -1,4 +1,4 @@
-"""What must hold when nobody moves any more: no taker that wants some only sleeps beside what it could have."""
+"""When nobody moves any more, no taker that wants some messages only sleeps beside one that it could have."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class Schedule:
             self.queue.judge.clock += 1
 
     def drain(self) -> None:
-        """Whoever is left dies; then puts find room, and a consumer gets all there is."""
+        """All processes that are left die; then puts find room, and a consumer gets all there is."""
         judge = self.queue.judge
         last = list(self.running)
         judge.dead |= set(last)

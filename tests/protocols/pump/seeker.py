@@ -256,7 +256,7 @@ class Searcher(GroupTaker, Taker):
         return None
 
     def overtaking(self, level: Level, in_back: Found, in_front: Found) -> Steps[Found | None]:
-        """What was fetched, and has come back, may have all slots: it goes first, or an earlier one of its group."""
+        """Fetched entries that came back may have all slots: one goes first, or an earlier one of its group."""
         if in_front.place == ENDLESS or self.is_fault("no_overtaking"):
             return None
         front, back = level.front, level.back
@@ -277,7 +277,7 @@ class Searcher(GroupTaker, Taker):
         return in_front
 
     def take_late(self, level: Level, seen: Seen) -> Steps[Offer | End | str]:
-        """What lies above the rows, when the lock has been left: a fault."""
+        """Takes an entry above the rows, when the lock has been left: a fault."""
         in_back = yield from self.walk(level.back, ENDLESS)
         if not in_back.is_entry:
             return AGAIN
@@ -315,7 +315,7 @@ class Searcher(GroupTaker, Taker):
         return AGAIN
 
     def is_unreleased(self, level: Level, ring: Ring, seen: Seen, first: Found) -> Steps[bool]:
-        """What was released behind the first entry does not matter."""
+        """A release behind the first entry does not matter."""
         yield STEP
         if ring is level.back:
             return ring.lowest_released(seen.back) >= first.place or self.is_fault("no_back_epoch")
@@ -366,7 +366,7 @@ class SleepingSeeker(Searcher):
         self.queue.progress[self.number] = self.seen
 
     def pass_on(self) -> Steps[None]:
-        """What it was woken for may be another one's."""
+        """The entry that it was woken for may be another one's."""
         yield from self.publish()
         yield STEP
         if self.queue.idle:

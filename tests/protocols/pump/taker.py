@@ -29,14 +29,14 @@ from tests.protocols.pump.words import (
     Word,
 )
 
-# What a look at a level ends with, other than an offer; and what a get does.
+# The ends of a look at a level other than an offer, and of a get.
 END, AT_CLAIM, AT_LOCK, WITHOUT_FRONT, AGAIN = "end", "at a claim", "at the lock", "without a front slot", "again"
 NO_HEAD = (NOTHING, NOTHING)
 ASLEEP_AFTER = (END, AT_LOCK, WITHOUT_FRONT)
 
 
 class Found(NamedTuple):
-    """What a walk ended at: an entry, a claim, or (state FREE) nothing."""
+    """The place where a walk ended: an entry, a claim, or (state FREE) nothing."""
 
     ring: Ring
     position: int
@@ -51,7 +51,7 @@ class Found(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a look went by: it counts only if none of this has changed behind it."""
+    """The words that a look went by: it counts only if none of them has changed behind it."""
 
     back: int
     front: int
@@ -132,7 +132,7 @@ class Taker(Mover, Holder):
         yield STEP
         seen = Seen(back, front, level.flow)
         yield STEP
-        # What lies at or above `low` is not to be had: rows may come before it.
+        # An entry at or above `low` is not to be had: rows may come before it.
         low = level.low if seen.flow.flowed else ENDLESS
         in_back = yield from self.walk(level.back, ENDLESS if self.is_fault("no_low") else low)
         in_front = yield from self.look_in_front(level, low)
@@ -207,7 +207,7 @@ class Taker(Mover, Holder):
         return level.flow == seen.flow or self.is_fault("no_plain_look" if seen.flow == NEVER else "no_flow_look")
 
     def has_no_release(self, level: Level, seen: Seen, first: Found | None) -> Steps[bool]:
-        """What was released behind the first entry does not matter."""
+        """A release behind the first entry does not matter."""
         yield STEP
         released = level.back.lowest_released(seen.back)
         if released < (first.place if first else ENDLESS) and not self.is_fault("no_back_epoch"):
@@ -252,7 +252,7 @@ class Taker(Mover, Holder):
         yield from self.end_offer(offer)
 
     def end_offer(self, offer: Offer) -> Steps[None]:
-        """What it took with the offer, it gives back with it."""
+        """Gives back what it took with the offer."""
         yield from ()
 
     def took(self, offer: Offer) -> None:
@@ -290,7 +290,7 @@ class Taker(Mover, Holder):
         return AGAIN
 
     def end_holds(self) -> Steps[None]:
-        """What the due word of a ring leads to; heads do not: they have passed what is held."""
+        """The due word of a ring leads to entries that are held; heads do not: they have passed them."""
         for level in self.queue.levels:
             for ring in level.rings:
                 for index in range(ring.slots):

@@ -1,4 +1,4 @@
-"""What the processes of the pump's model share: slot words, rings, and a level's flow word, `low` and rows."""
+"""The state that processes of the pump's model share: slot words, rings, and a level's flow word, `low` and rows."""
 
 from __future__ import annotations
 
