@@ -1,4 +1,4 @@
-"""The benchmarks run small, as real processes, so that they never rot. What they measure is not judged here."""
+"""The benchmarks run small, as real processes, so that they never rot. No test here judges their figures."""
 
 import json
 import os

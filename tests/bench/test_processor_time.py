@@ -1,4 +1,4 @@
-"""What a bench counts as processor time of all processes."""
+"""The processor time of all processes, as a bench counts it."""
 
 from __future__ import annotations
 

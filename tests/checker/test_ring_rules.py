@@ -1,6 +1,6 @@
 """Each rule about rings, messages, consumers and blocks can fail: a sound segment, damaged so, breaks it.
 
-What is expected is the whole answer: the rule, and with it only what the same damage breaks as well.
+A test expects the whole answer: the rule, and with it only the rules that the same damage breaks as well.
 """
 
 from checker import Image
@@ -369,7 +369,7 @@ def a_row_of_a_process_that_does_not_use_the_queue(s: Scene) -> None:
     s.write(s.consumer_word("jobs", UNUSED_ROW), 1 << 8 | 2)
     s.add(s.sleepers("jobs", "used"), 1 << UNUSED_ROW)
     s.write(s.line(1, "jobs", "attached"), 0)
-    # What it has in hand there would be nobody's to repair either: it gets another owner.
+    # A message in the process's hands there would be nobody's to repair either: it gets another owner.
     s.change_slot("jobs", 0, owner=0x1000)
     s.add(s.process(0, "unsettled"), 1, 4)
 

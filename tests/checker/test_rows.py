@@ -1,4 +1,4 @@
-"""What the step killer knows of rows, beside what the segment says of them."""
+"""The step killer compares the rows that lie on disk with the segment's words about them."""
 
 from step_judge import judge_rows
 

@@ -1,6 +1,6 @@
 """Each rule about header, processes, directory and map can fail: a sound segment, damaged so, breaks it.
 
-What is expected is the whole answer: the rule, and with it only what the same damage breaks as well.
+A test expects the whole answer: the rule, and with it only the rules that the same damage breaks as well.
 """
 
 import pytest
@@ -232,7 +232,7 @@ def cold_records_in_the_middle_of_a_granule(s: Scene) -> None:
 def cold_records_in_the_ring_itself(s: Scene) -> None:
     slots = s.ring("timed").geometry
     s.write(s.of_ring("timed", "cold"), slots.run)
-    # What is in use there says one thing or another, by the time of day.
+    # The slots in use there, read as cold records, say one thing or another by the time of day.
     s.write(slots.run + (slots.count // 2) * COLD.bytes + COLD["ordinal"] + 8, 2**64 - 1)
 
 

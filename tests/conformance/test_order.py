@@ -185,7 +185,7 @@ def test_what_is_appended_after_the_end_was_reached_is_found_from_there(queue: Q
 
 
 def traffic(queue: Queue, exclusive: bool) -> list[tuple[Any, ...]]:
-    """What one consumer sees of messages that lie there, come back, and arrive while it sleeps."""
+    """One consumer's deliveries of messages that lie there, come back, and arrive while it sleeps; then the counts."""
     seen: list[tuple[Any, ...]] = []
     queue.put_many(range(6))
     with queue.consumer(exclusive=exclusive, prefetch=4) as consumer:

@@ -1,4 +1,4 @@
-"""What an entry is, step by step, and who may make it so."""
+"""The states of an entry, step by step, and the processes that may bring it into each."""
 
 import ast
 import os
@@ -140,7 +140,7 @@ def test_a_producer_executes_nothing_of_a_consumer_nor_the_other_way_round(
 
 
 def told(queue: Queue, script: Callable[[Queue, list[object]], None]) -> list[object]:
-    """What the script notes, and what is left of its queue at the end."""
+    """The notes of the script, and the counts of its queue at the end."""
     notes: list[object] = []
     script(queue, notes)
     s = queue.statistics()

@@ -1,4 +1,4 @@
-"""Who is woken, when, and how many; who is not; and that nobody is forgotten or favoured."""
+"""A notifier wakes the right sleepers, as many as it should, and no others; nobody is forgotten or favoured."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -92,7 +92,7 @@ def test_who_has_no_credit_is_not_woken_and_others_are(queue: Queue) -> None:
 
 
 def test_credit_that_comes_back_makes_a_consumer_look_by_itself(queue: Queue) -> None:
-    """What arrived meanwhile woke nobody. Shows S44, S52, C9."""
+    """The message that arrived meanwhile woke nobody. Shows S44, S52, C9."""
     queue.put_many(["a", "b"])
     with queue.consumer(prefetch=1) as consumer:
         held = consumer.receive(timeout=0)

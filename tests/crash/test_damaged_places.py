@@ -23,7 +23,7 @@ def bare(tmp_path: Path, broker_dir: Path) -> Shell:
 
 @pytest.fixture
 def target(broker_dir: Path) -> Iterator[tuple[shmq.Broker, SegmentBytes]]:
-    """What is damaged here is not closed in order: only its file goes, with the test."""
+    """The test does not close the broker that it damages: only its file goes, with the test."""
     broker = shmq.open(broker_dir, memory="16MiB", patience=0.05)
     with SegmentBytes.of(broker) as memory:
         yield broker, memory

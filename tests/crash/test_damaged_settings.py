@@ -22,7 +22,7 @@ OPTIONS: dict[str, Any] = {
     "overflow": "reject",
     "live_consumers": 2,
 }
-# What an altered limit, time, or way to wait does to a call is no blame.
+# These errors blame nobody: an altered limit, time, or way to wait may lead to them.
 SAID_OF_THE_QUEUE = (shmq.CorruptionError, shmq.Empty, shmq.Full, shmq.SettlementError, shmq.NotFound, shmq.Returned)
 SETTINGS_END = place_of("settings", "unused_since")  # these words are written while the queue is in use
 

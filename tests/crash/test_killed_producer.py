@@ -41,7 +41,7 @@ def produce(queue: Queue, producer: int, large: bool, accepted: Board, say: Say)
 
 
 class Ledger:
-    """What came out: each producer's numbers must be 0, 1, 2, and so on."""
+    """The messages that came out: each producer's numbers must be 0, 1, 2, and so on."""
 
     def __init__(self) -> None:
         self.next: dict[int, int] = {}

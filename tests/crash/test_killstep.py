@@ -92,7 +92,7 @@ def test_no_second_death_on_any_image_that_a_first_one_leaves_breaks_anything(fi
 
 
 def test_three_deaths_one_after_the_other_break_nothing() -> None:
-    """What they leave that is like what another death left is tried now and then; the rest of it is not."""
+    """Of the deaths that leave an image like an earlier one, the tool tries some and leaves out the rest."""
     _, results = run("--closure", "--deaths", "3", "--only", "get")
     (outcome,) = results["outcomes"]
     assert not broken_of(results), "\n".join(broken_of(results))
@@ -145,7 +145,7 @@ def program(tool: Callable[[str], str]) -> Path:
 
 @pytest.mark.parametrize("scenario", ["put-block", "get-many", "move-all"])
 def test_a_scenario_has_the_same_steps_in_each_run(scenario: str, program: Path) -> None:
-    """So a finding can be tried again by its step. (What attaches asks the kernel, and may go some steps further.)"""
+    """So a finding can be tried again by its step. A scenario that attaches asks the kernel: it may take more steps."""
     assert len({steps_of(program, scenario, "--code", step_driver.code_of(program)) for _ in range(8)}) == 1
 
 

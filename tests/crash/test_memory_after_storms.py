@@ -1,4 +1,4 @@
-"""What processes that are killed leave of the memory: drained and reaped, a broker has as much as a new one."""
+"""Killed processes cost a broker no memory: drained and reaped, it has as much as a new one."""
 
 import contextlib
 import random

@@ -1,6 +1,6 @@
 """SIGSTOP at any moment, of several processes at once, for shorter and for longer than the patience: nobody is robbed.
 
-A stopped process is alive. What it holds stays its own, however long it sleeps: nobody else is given it, its
+A stopped process is alive, and keeps what it holds, however long it sleeps. Nobody else is given its messages. Its
 settlement counts when it goes on, and a put in whose midst it was stopped arrives. No process dies here, and nobody
 releases anything: so each message is delivered once, and never as one that was delivered before. 500 stops in the
 suite, 10,000 with SHMQ_FULL=1.

@@ -1,6 +1,6 @@
 """SIGSTOP of a consumer that stands by when its turn comes: a live place that it does not take up goes to the next.
 
-What is wrong here lasts as long as somebody is stopped, so only the first test has a deadline.
+A mistake here lasts as long as a process is stopped, so only the first test has a deadline.
 """
 
 import os
@@ -150,7 +150,7 @@ class Live:
 
 
 def leave_with_a_message(queue: Queue, live: Live) -> None:
-    """What the live one has in hand, if it is asked at all, is nobody else's: so the message comes when it has gone."""
+    """The live one could take the message, and it would be nobody else's: so the message comes when it has gone."""
     live.leaves()
     queue.put("m")
 
@@ -291,7 +291,7 @@ def test_a_place_that_was_taken_up_is_kept_by_one_that_is_stopped(broker_dir: Pa
 
 
 class Log:
-    """What happens, line by line in the order in which it happened, from all processes."""
+    """The events of all processes, line by line in the order in which they happened."""
 
     def __init__(self, path: Path) -> None:
         self.file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)

@@ -1,4 +1,4 @@
-"""What a queue costs beside its messages: an old one that nobody settles, the memory of a process, a full /dev/shm."""
+"""The cost of a queue beside its messages: an old one that nobody settles, the memory of a process, a full /dev/shm."""
 
 import os
 import random
@@ -106,7 +106,7 @@ MEASURED = """
 def test_private_memory_of_producer_and_consumer_stays_flat(broker: shmq.Broker) -> None:
     """Twice 500,000 messages after a warm-up of 20,000; twice 5,000,000 with SHMQ_FULL=1. Margin: 64 KiB.
 
-    What leaks grows in both halves. What is first needed when a busy machine makes a process wait grows in one of them.
+    A leak grows in both halves. Memory that a process first needs when a busy machine makes it wait grows in one.
     In interpreters of their own: a forked one would make pages its own that it shared with its parent.
     """
     broker.queue("jobs", codec="bytes", maxsize=1024)

@@ -1,8 +1,8 @@
-"""What put, get, settle and wake cost does not grow with the depth of the queue, nor with its consumers (G6).
+"""The cost of put, get, settle and wake does not grow with the depth of the queue, nor with its consumers (G6).
 
-Margin: times are medians of turns that alternate, and may differ by FACTOR, since the machine may be busy with other
-things and a deep queue does not fit into the caches; a walk over what lies in the queue would cost some thousand times
-as much. What wakes is counted in switches of threads and not by a clock.
+Margin: times are medians of turns that alternate, and may differ by FACTOR. The machine may be busy with other
+things, and a deep queue does not fit into the caches. A walk over all messages of the queue would cost some thousand
+times as much. The cost of a wake is counted in switches of threads and not by a clock.
 """
 
 import statistics

@@ -6,9 +6,8 @@ import pytest
 
 from branch_coverage import measure, whole
 
-# Measured: 89.5 %, on a busy machine: some branches only a race takes. What is missing is told by
-# tools/coverage --missing: of native/src/flow mostly what the step killer and the flipped bits of files take, which
-# this count does not see.
+# Measured: 89.5 %, on a busy machine: some branches only a race takes. `tools/coverage --missing` tells the missing
+# ones. In native/src/flow, mostly the step killer and the flipped bits of files take them, unseen by this count.
 FLOOR_PERCENT = 89.2
 
 
