@@ -23,7 +23,7 @@ TIMEOUT = 240  # seconds; only a test that has gone wrong waits so long
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command said, and how it ended."""
+    """The exit code of a command, its output, and its words on stderr."""
 
     code: int
     out: str
@@ -71,7 +71,7 @@ class Shell:
         return outcome
 
     def bytes_of(self, *arguments: str) -> bytes:
-        """What a command writes, unchanged."""
+        """The output of a command, unchanged."""
         done = subprocess.run(
             [*SHMQ, *arguments], capture_output=True, env=self.environment, timeout=TIMEOUT, check=True
         )
@@ -144,7 +144,7 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def rest_of(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """What a command still says, and its words; communicate() would lose what readline() has read ahead."""
+    """The rest of a command's output, and of its words; communicate() would lose what readline() has read ahead."""
     assert process.stdout is not None
     assert process.stderr is not None
     said = process.stdout.read(), process.stderr.read()

@@ -99,7 +99,7 @@ def test_a_decided_batch_is_finished(shell: Shell, broker: shmq.Broker) -> None:
 
 
 def test_what_nobody_has_decided_is_told_and_dropped(shell: Shell, broker: shmq.Broker) -> None:
-    """What is decided is finished, and the stages of another queue stay."""
+    """The command finishes a decided batch, and leaves the stages of another queue alone."""
     results, other = broker.queue("results", maxsize=3), broker.queue("results.stage")
     for target in (results, results, other):
         StageWriter(target, 60.0).write([Outgoing(b"lost", {}, None)] * 2)

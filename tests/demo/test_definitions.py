@@ -1,4 +1,4 @@
-"""What is counted in a file, and which files are taken."""
+"""The counts of a file, and the choice of files."""
 
 from pathlib import Path
 

@@ -169,7 +169,7 @@ def test_where_each_file_has_one_result_only_even_a_repeat_that_says_so_is_too_m
 
 
 def refused(folder: Path, without: list[str], **variables: str) -> str:
-    """What the command says where some modules are missing."""
+    """The words of the command where some modules are missing."""
     (folder / "m.py").write_text("import os\n")
     program = (
         f"import sys; sys.modules |= dict.fromkeys({without!r})\n"

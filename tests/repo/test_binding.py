@@ -15,7 +15,7 @@ ATOMIC = r"\bshmq_\w+_(?:relaxed|acquire|release|seq)\b|\bshmq_(?:less|read_once
 SHARED = r"\b\w+_shm\b|\bm->rows\b|->(?:page|counters|directory|granules|shm|slots|carried|process|tickets)(?:->|\[)"
 TOUCH = re.compile(f"{ATOMIC}|{SHARED}")
 
-# What a broker is: written before anybody can join, and never again.
+# The identity of a broker: written before anybody can join, and never again.
 IDENTITY = {("native/python/py_usage.c", "shmq_segment_shm")}
 
 

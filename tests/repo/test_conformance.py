@@ -9,7 +9,8 @@ import pytest
 
 from tests.repo.tree import ROOT
 
-# What was not built when its line was written. It may only shrink: strike out here, too, what the page has struck out.
+# Lines whose subject was not built when they were written. They may only become fewer: strike out here, too, what the
+# page has struck out.
 AWAITED = {
     *(f"S{n}" for n in (88, 105)),
     *(f"E{n}" for n in (19,)),

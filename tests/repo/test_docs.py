@@ -49,7 +49,7 @@ def test_broken_links_and_anchors_are_found(tmp_path: Path, monkeypatch: pytest.
 
 
 def places_of_the_tree() -> list[str]:
-    """What the map of README.md has to name: each folder right below shmq, native and tests; each command of tools."""
+    """The map of README.md has to name each folder right below shmq, native and tests, and each command of tools."""
     folders = [
         path for top in ("native", "shmq", "tests") for path in (ROOT / top).iterdir() if any(path.glob("**/*.[chp]*"))
     ]

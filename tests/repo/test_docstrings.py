@@ -20,7 +20,7 @@ WITH_A_JVM = {"shmq.spark.local_session", "shmq.spark.map_in_pool"}  # run by te
 
 
 def missing(thing: Public) -> list[str]:
-    """What a reader of the docstring would look for in vain."""
+    """The parts that a reader of the docstring would look for in vain."""
     lacks = [] if thing.text else ["a docstring"]
     if thing.kind == "property":
         return lacks

@@ -1,4 +1,4 @@
-"""What `import shmq` gives: a complete, sorted list of names, and nothing heavy that comes along."""
+"""`import shmq` gives a complete, sorted list of names, and brings nothing heavy along."""
 
 import os
 import subprocess

@@ -13,7 +13,7 @@ from tests.repo.tree import ROOT, files, name_of
 
 TABLE = tomllib.loads((ROOT / "tools" / "layers.toml").read_text())
 LAYERS: list[tuple[str, list[str]]] = [(layer["name"], layer["modules"]) for layer in TABLE["layer"]]
-# What a user gets from a lower room is of a higher one: by file and name, the property that answers it.
+# A user gets an object of a higher room from a lower one: by file and name, the property that answers it.
 ANSWERS = {
     ("shmq/engine/message/message.py", "shmq.engine.queue.queue.Queue"): "queue",
     ("shmq/engine/queue/queue.py", "shmq.engine.broker.broker.Broker"): "broker",

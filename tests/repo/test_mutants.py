@@ -15,7 +15,7 @@ FLAGS = (*LANGUAGE, "-O2", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x",
 
 
 def fault_in(compiler: str, mutant: Mutant) -> str | None:
-    """What a compiler says of the file with the mutant."""
+    """The errors of a compiler in the file with the mutant; None: it compiles."""
     path = ROOT / mutant.file
     places = [
         f"-I{ROOT / 'native' / 'include'}",

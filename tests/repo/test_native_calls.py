@@ -1,4 +1,4 @@
-"""What the native module calls in Python is declared: the names in native/python are those of shmq/_native.pyi."""
+"""The native module declares what it calls in Python: the names in native/python are those of shmq/_native.pyi."""
 
 import ast
 import collections.abc
@@ -49,7 +49,7 @@ TEXT = re.compile(r'"(\w+)"')
 
 
 class Upcall(NamedTuple):
-    """What C asks of a Python object; arguments: how many, if the text says so."""
+    """A call of C to a Python object; arguments: how many, if the text says so."""
 
     name: str
     arguments: int | None

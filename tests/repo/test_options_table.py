@@ -1,4 +1,4 @@
-"""What C and Python say of a queue's options is what their table says, and fits the limits of the core."""
+"""C and Python say the same of a queue's options as their table, and it fits the limits of the core."""
 
 import shutil
 import subprocess

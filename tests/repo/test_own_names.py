@@ -79,7 +79,7 @@ class Sources:
         return found
 
     def has(self, file: str, kind: str) -> set[str]:
-        """What a class defines, and what it inherits."""
+        """The names that a class defines or inherits."""
         node = self.classes.get((file, kind))
         if node is None:  # the file has it from elsewhere
             source = self.imported(file).get(kind)

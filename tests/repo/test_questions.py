@@ -23,7 +23,7 @@ CALL = re.compile(r"\b([a-z]\w+)\s*\(")
 
 Bodies = Mapping[str, Mapping[str, str]]  # of functions: by name, then by file
 
-# What these write is nobody's: damage that is found is counted, a view is the caller's own copy.
+# These may write: the one counts damage that it finds, the other fills a view, which is the caller's own copy.
 NO_WRITES = {"shmq_damage", "shmq_level_look"}
 
 

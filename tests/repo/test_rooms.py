@@ -56,7 +56,7 @@ def defined_in(text: str) -> set[str]:
 
 
 def in_headers(headers: Texts) -> dict[str, set[str]]:
-    """What is written out where a header's inline function or macro is used: by its name the names in it."""
+    """By the name of a header's inline function or macro, the names in it: they stand wherever it is used."""
     found: dict[str, set[str]] = {}
     for text in map(without_noise, headers.values()):
         for name, body in [*INLINE.findall(text), *MACRO.findall(text)]:

@@ -92,7 +92,7 @@ def test_a_command_that_is_not_there_is_an_error(environment: ModuleType) -> Non
 def built(
     environment: ModuleType, monkeypatch: pytest.MonkeyPatch, folder: Path, *, tools: bool, spark: bool = False
 ) -> str:
-    """What building an environment from nothing runs, in one text."""
+    """The commands that building an environment from nothing runs, in one text."""
     commands: list[str] = []
     for name, value in (("VENV", folder / "venv"), ("STAMP", folder / "stamp.json")):
         monkeypatch.setattr(environment, name, value)

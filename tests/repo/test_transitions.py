@@ -1,7 +1,7 @@
 """Each transition of a slot word has a number: in the table of the ring's page, at its CAS, and in a model.
 
-A state machine that is written three times drifts apart unless somebody compares. What no model has stands in a table
-of its own, with the reason.
+A state machine that is written three times drifts apart unless somebody compares. Transitions without a model
+stand in a table of their own, with the reason.
 """
 
 import re

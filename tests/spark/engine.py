@@ -24,7 +24,7 @@ class Crash(Exception):
 
 @dataclass
 class Checkpoint:
-    """What survives: the offset log, the commit log, and the id of the query."""
+    """The part that survives a crash: the offset log, the commit log, and the id of the query."""
 
     offsets: list[str] = field(default_factory=list)
     commits: list[int] = field(default_factory=list)

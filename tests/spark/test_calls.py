@@ -1,4 +1,4 @@
-"""What each call of Spark's engine promises by itself."""
+"""Each call of Spark's engine keeps its promise by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is gone is told: claims that were purged, deleted or made anew, stages that are not as they were written."""
+"""Lost data is told: claims that were purged, deleted or made anew, stages that are not as they were written."""
 
 import json
 from collections.abc import Iterator

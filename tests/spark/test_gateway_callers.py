@@ -1,4 +1,4 @@
-"""What a caller of a gateway may ask for: nothing of its host's files, and nothing without a limit."""
+"""A caller of a gateway may ask for nothing of its host's files, and for nothing without a limit."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def text(**said: Any) -> bytes:
 
 
 def act(served: Served, name: str, body: bytes) -> str:
-    """What the gateway says to that."""
+    """The refusal of the gateway."""
     with served.client() as client, pytest.raises(flight.FlightError) as refused:
         list(client.do_action(flight.Action(name, body)))
     found: str = json.loads(refused.value.extra_info)["what"]

@@ -1,4 +1,4 @@
-"""What the core reads in heads is what Python reads there, and what it does not read is left to Python."""
+"""The core reads heads as Python does, and leaves to Python those that it does not read."""
 
 from __future__ import annotations
 

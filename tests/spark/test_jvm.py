@@ -11,7 +11,7 @@ import pytest
 import shmq
 from shmq.spark.jvm import JvmNotFound, find_jvm
 
-# What the real ones say, of all that they say.
+# A part of what a real java says.
 SAYS = """#!/bin/sh
 cat >&2 <<END
 Property settings:

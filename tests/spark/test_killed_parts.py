@@ -157,7 +157,7 @@ def test_a_driver_that_is_killed_before_the_commit_of_its_sink_has_published_not
 def test_a_driver_that_is_killed_between_the_commits_of_sink_and_spark_publishes_nothing_twice(
     warm_driver: WarmDriver, broker: shmq.Broker, tmp_path: Path
 ) -> None:
-    """What it has told its checkpoint of the last batch that it published is taken back."""
+    """The test deletes the driver's commit of the last batch that it published from its checkpoint."""
     results, log, commits = broker.queue("results"), tmp_path / "log.txt", tmp_path / "checkpoint" / "commits"
     arguments = [*program(tmp_path, STREAM), "path", broker.path or "", str(tmp_path / "checkpoint"), "local[2,2]"]
     with running(arguments, log) as driver:

@@ -1,4 +1,4 @@
-"""What goes wrong with a real Spark is told clearly, and nothing is lost by it: the next run has what is missing."""
+"""Mistakes with a real Spark are told clearly, and lose nothing: the next run has the rows that are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What options name and what is not there is said in the words of options, before a task starts. No Java is needed."""
+"""Options that name something missing are refused in the words of options, before a task starts. No Java is needed."""
 
 import re
 import shlex

@@ -27,7 +27,7 @@ COLUMNS = (
 
 
 def constants(file: Path) -> dict[str, Any]:
-    """What a module assigns at its top."""
+    """The constants that a module assigns at its top."""
     tree = ast.parse(file.read_text())
     return {
         node.targets[0].id: ast.literal_eval(node.value)

@@ -1,4 +1,4 @@
-"""What replays remember: files that were begun are done again under the same key, files that are done are left out."""
+"""Replays remember files: those that were begun are done again under the same key, those that are done are left out."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def source(broker: shmq.Broker, **options: str) -> SourceOptions:
 
 
 def found(broker: shmq.Broker) -> list[list[int]]:
-    """What lies in the three queues, in order; it is taken."""
+    """Takes all messages of the three queues; returns their numbers, in order."""
     queues = [broker.queue(name or "results") for name in TARGETS.values()]
     return [[int(body) for body in queue.get_many(1000, timeout=0)] if queue.qsize() else [] for queue in queues]
 

@@ -1,4 +1,4 @@
-"""What the pools of map_in_pool do in these tests. Their processes import this module by name."""
+"""The calls of the pools of map_in_pool in these tests. Their processes import this module by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a type checker knows of shmq.mp, and what takes a queue of either kind. Checked, never run."""
+"""A type checker's knowledge of shmq.mp, and of code that takes a queue of either kind. Checked, never run."""
 
 import multiprocessing.queues
 import queue

@@ -1,4 +1,4 @@
-"""What a type checker knows of bodies, from the queue's codec to the message's body. Checked, never run."""
+"""A type checker's knowledge of bodies, from the queue's codec to the message's body. Checked, never run."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, assert_type

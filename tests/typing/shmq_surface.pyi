@@ -118,7 +118,7 @@ class QueueOptions(TypedDict, total=False):
 
     maxsize: int                    # most entries, in whatever state; 0 (default): as many as memory (and disk) hold. The ring's
                                     # slots are fixed at creation: maxsize rounded up to a power of two, at least 1,024; for 0
-                                    # what takes an eighth of the budget, at most 65,536. What exceeds them: Full, or [flow]
+                                    # what takes an eighth of the budget, at most 65,536. More entries: Full, or [flow]
     slot_size: Size                 # (f) 128 to 4096, default by measurement; small bodies lie in the slot itself
     temporary: bool                 # (f) False; True: deleted when the process that made it ends or closes its broker
     max_deliveries: int             # 20; after so many failed attempts (retry) a message is dead. 0: never
@@ -366,7 +366,7 @@ class Transaction:
     """Puts and acks, all or nothing, across the queues of a broker. Only what goes through it belongs to it.
 
     As a context manager: left normally: commit(), which acks its messages. By an exception: rollback(), which gives them
-    back (retry for an Exception, else release). What is put is seen by nobody before the commit. One thread at a time.
+    back (retry for an Exception, else release). Nobody sees the puts before the commit. One thread at a time.
     A message can say reject(), retry() or release() instead: that, too, takes effect with the commit.
     """
 

@@ -29,7 +29,7 @@ ignore_missing_imports = True
 
 
 def mypy(*paths: Path) -> str:
-    """What mypy --strict finds."""
+    """The findings of mypy --strict."""
     result = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file=/dev/stdin", *map(str, paths)],
         input=SETTINGS,

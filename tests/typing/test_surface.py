@@ -96,7 +96,7 @@ def tree_of(thing: type | types.FunctionType) -> ast.Module:
 
 
 def definitions(module: ast.Module, scope: str | None, name: str) -> list[ast.FunctionDef]:
-    """What a source defines by this name: the overloads, or the one; also within `if TYPE_CHECKING`."""
+    """The definitions of this name in a source: the overloads, or the one; also within `if TYPE_CHECKING`."""
     body = module.body
     if scope is not None:
         body = next(node for node in body if isinstance(node, ast.ClassDef) and node.name == scope).body
