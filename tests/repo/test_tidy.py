@@ -19,7 +19,15 @@ FORBIDDEN_WORDS = ["../" + "shared", "/" + "work/"]
 
 # A sentence names its actor; what is written for people stands in these places.
 WITHOUT_ACTOR = re.compile(r"\bW" + r"(?:ho|hat|hoever|hatever)\b")
-WRITTEN_FOR_PEOPLE = [("native", ()), ("shmq", ()), ("tools", ()), ("docs", ()), ("bench", ()), (".", ("README.md",))]
+WRITTEN_FOR_PEOPLE = [
+    ("native", ()),
+    ("shmq", ()),
+    ("tools", ()),
+    ("docs", ()),
+    ("bench", ()),
+    ("tests", ()),
+    (".", ("README.md",)),
+]
 
 # Literals first: a brace or a comment sign inside one means nothing.
 C_NOISE = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
