@@ -13,6 +13,7 @@ import shmq
 from shmq.engine.directory.disk import private_disk
 from shmq.engine.directory.removal import destroy
 from tests.support.offspring import Offspring, Say
+from tests.support.users import OTHER, needs_root
 
 from .numbered import number_of, put_numbers
 
@@ -121,14 +122,14 @@ def test_a_folder_that_has_gone_is_made_again_when_the_broker_is(broker_dir: Pat
     destroy(str(broker_dir))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which alone can give a folder to another user")
+@needs_root
 def test_a_folder_that_another_user_has_put_in_its_place_is_refused(broker_dir: Path, elsewhere: Path) -> None:
     with shmq.open(broker_dir, memory="16MiB", disk_path=elsewhere):
         name = segment_of(broker_dir)
     (folder,) = elsewhere.glob("shmq-*")
-    os.chown(folder, 54321, -1)
+    os.chown(folder, OTHER, -1)
     os.unlink(f"/dev/shm/{name}")
-    with pytest.raises(shmq.BrokerError, match=r"not of this broker's users: user 54321, .*; remove it"):
+    with pytest.raises(shmq.BrokerError, match=r"not of this broker's users: user 65534, .*; remove it"):
         shmq.open(broker_dir)
     folder.rmdir()
     with shmq.open(broker_dir) as broker:

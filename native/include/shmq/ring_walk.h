@@ -26,6 +26,9 @@ static inline bool shmq_walk_old(const shmq_ring *r, uint64_t *index, uint64_t e
         }
         uint32_t next = (uint32_t)__builtin_ctzll(bits);
         *index += next;
+        if (*index >= end) {
+            break;
+        }
         if ((bits >> next >> SHMQ_SLOTS_AHEAD & 1) != 0) {
             __builtin_prefetch(shmq_slot_at(r, *index + SHMQ_SLOTS_AHEAD));
         }

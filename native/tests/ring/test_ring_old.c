@@ -2,6 +2,7 @@
  * since its last look, in whatever order, by one process or another. */
 #include "scratch_queue.h"
 #include "shmq/ring_old.h"
+#include "shmq/ring_walk.h"
 
 #define MOST 900u
 #define STEPS 200000u
@@ -177,20 +178,52 @@ static void test_takers_and_browsers_find_old_entries_in_the_order_of_their_posi
     end();
 }
 
-/* Another thread has the list: the taker looks with a small one of its own. */
-static void test_a_taker_without_its_list_finds_the_lowest_one(void) {
-    begin();
+static void pass_laps(uint64_t laps) {
+    for (uint64_t i = 0; i < laps * shmq_slot_count(&q[0]->first); i++) {
+        put_one(0);
+        take_lowest(0);
+        settle(&all[count - 1]);
+    }
+}
+
+/* A hundred that a consumer of process 0 holds, older than two laps. */
+static void hold_old_ones(void) {
     while (count < 100) {
         put_one(0);
     }
     for (uint32_t i = 0; i < 100; i++) {
         take_lowest(0);
     }
-    for (uint64_t i = 0; i < 2 * shmq_slot_count(&q[0]->first); i++) {
-        put_one(0);
-        take_lowest(0);
-        settle(&all[count - 1]);
+    pass_laps(2);
+}
+
+/* Also in the middle of a word of the bitmap, whose next entry lies behind it: that belongs to another walk. */
+static void test_a_walk_over_old_entries_ends_at_its_end(void) {
+    begin();
+    hold_old_ones();
+    for (uint32_t i = count; i-- != 0;) {
+        if (all[i].position >= 66 && all[i].position < 80) {
+            settle(&all[i]);
+        }
     }
+    pass_laps(1); /* takes their bits */
+    uint64_t index = 0, met = 0;
+    shmq_met e;
+    for (; shmq_walk_old(&q[0]->first, &index, 70, &e); met++) {
+        CHECK_EQUAL(e.position, met);
+    }
+    CHECK_EQUAL(met, 66);
+    for (index = 70; shmq_walk_old(&q[0]->first, &index, shmq_slot_count(&q[0]->first), &e); met++) {
+        CHECK_EQUAL(e.position, met + 14);
+    }
+    CHECK_EQUAL(met, 86);
+    end();
+}
+
+/* Another thread has the list: the taker looks with a small one of its own. */
+static void test_a_taker_without_its_list_finds_the_lowest_one(void) {
+    begin();
+    hold_old_ones();
     release_some(0, 1);
     take_lowest(0);
     shmq_old_small small;
@@ -213,6 +246,7 @@ int main(void) {
     }
     printf("looked %u\n", looked);
     CHECK(looked >= 1);
+    test_a_walk_over_old_entries_ends_at_its_end();
     test_a_taker_without_its_list_finds_the_lowest_one();
     return 0;
 }
