@@ -26,6 +26,7 @@ typedef struct shmq_rows_pass {
     uint64_t earliest; /* end of a life, of those that were looked at */
     uint64_t word, max_ttl_ns; /* the level's word, and the option, at its beginning */
     uint64_t began_ns, looked_ns; /* looked_ns: of the last piece */
+    uint64_t fetches; /* of waiting rows: files of which some came in, in this pass */
     uint64_t fetched_ns; /* of waiting rows: when one came in last, in this pass or before */
 } shmq_rows_pass;
 

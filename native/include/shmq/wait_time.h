@@ -30,6 +30,10 @@
 /* Looks at many delayed messages, in memory or on disk, begin this far apart, so that several are due at each: a look at a ring is at all
  * of its slots, one at files needs a lock and some calls of the system. */
 #define SHMQ_LOOK_PAUSE_NS UINT64_C(5000000)
+/* For each file of which rows were due the next look begins so much later, so that more of them are due then. */
+#define SHMQ_FETCH_PAUSE_NS UINT64_C(200000)
+/* Half of the patience: a delayed message is late by no more, however many files there are. */
+#define SHMQ_LONGEST_PAUSE_NS UINT64_C(25000000)
 /* A wait until a queue is empty counts the entries so often while much is left: each count goes over all slots. */
 #define SHMQ_JOIN_LOOK_NS UINT64_C(2000000)
 /* `awaited` of a consumer row is rounded up to it, so that no consumer is passed before the patience is over. */

@@ -38,7 +38,7 @@ void shmq_piece_note(shmq_piece *x, const shmq_row_life *life) {
 static void end(const shmq_pass_kind *kind, shmq_piece *x) {
     shmq_rows_pass *p = x->p;
     shmq_a64 *word = kind->word(x->t.back->shm);
-    uint64_t rest = kind->pause_ns != 0 ? p->began_ns + kind->pause_ns : shmq_due_rest(p->began_ns);
+    uint64_t rest = kind->pause != NULL ? p->began_ns + kind->pause(p) : shmq_due_rest(p->began_ns);
     kind->end(x);
     uint64_t next = p->again ? rest : p->earliest;
     next = next == SHMQ_DUE_NEVER ? 0 : (next < rest ? rest : next) & ~SHMQ_DUE_LOOKING;
@@ -92,13 +92,13 @@ static uint64_t step(const shmq_pass_kind *kind, shmq_ring *back, uint64_t now, 
         return now;
     }
     /* Beside busy movers a pass that begins anew would never end. */
-    p->unfinished = status == SHMQ_IN_USE || (status == SHMQ_EMPTY && kind->pause_ns != 0);
+    p->unfinished = status == SHMQ_IN_USE || (status == SHMQ_EMPTY && kind->pause != NULL);
     if (status == SHMQ_EMPTY) {
         shmq_store_relaxed(&back->queue->m->rounds.rows_rest_ns, shmq_due_rest(p->began_ns));
     }
     shmq_trail_clear(); /* for the caller nothing has failed */
     uint64_t next = shmq_due_time(shmq_load_seq(kind->word(back->shm)));
-    if (status == SHMQ_EMPTY) {
+    if (status == SHMQ_EMPTY || (status == SHMQ_IN_USE && kind->pause != NULL)) {
         return kind->rest(p, now);
     }
     return status == SHMQ_NOT_FOUND ? next : now + (status == SHMQ_IN_USE ? SHMQ_TICK_NS : SHMQ_DEAD_LETTER_NS);

@@ -15,6 +15,7 @@ static shmq_status fetch_some(shmq_piece *x) {
     shmq_budget_spend(x->b, SHMQ_PRICE_CHANGE + count * PRICE_ROW);
     shmq_status status = shmq_waiting_fetch(&x->t, lives, count, &passed);
     shmq_heads_pass(&x->t, x->p->next, passed);
+    x->p->fetches++;
     if (passed != 0) {
         x->changed = true;
         x->p->fetched_ns = x->now;
@@ -63,8 +64,13 @@ static uint64_t rest(const shmq_rows_pass *p, uint64_t now) {
     return now + (since < SHMQ_SHORT_SLEEP_NS ? SHMQ_SHORT_SLEEP_NS : since < SHMQ_TICK_NS ? since : SHMQ_TICK_NS);
 }
 
-static const shmq_pass_kind kind = {
-    .word = word, .own = own, .look = look, .end = end, .rest = rest, .pause_ns = SHMQ_LOOK_PAUSE_NS};
+/* Each file costs a lock and some calls of the system, however few of its rows are due. */
+static uint64_t pause(const shmq_rows_pass *p) {
+    uint64_t ns = p->fetches * SHMQ_FETCH_PAUSE_NS;
+    return ns < SHMQ_LOOK_PAUSE_NS ? SHMQ_LOOK_PAUSE_NS : ns < SHMQ_LONGEST_PAUSE_NS ? ns : SHMQ_LONGEST_PAUSE_NS;
+}
+
+static const shmq_pass_kind kind = {.word = word, .own = own, .look = look, .end = end, .rest = rest, .pause = pause};
 
 uint64_t shmq_waiting_due(const shmq_queue *q, uint64_t now) { return shmq_pass_due(&kind, q, now); }
 
