@@ -9,11 +9,12 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, Final, is_typeddict
+from typing import Any, Final, Literal, get_origin, is_typeddict
 
 import shmq
-from public_names import MODULES, Public, public
+from public_names import MODULES, Public, is_protocol, public, told_by_bases
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "api.md"
 WIDTH: Final = 100  # of a signature on one line
@@ -48,6 +49,7 @@ FIELD: Final = re.compile(r"( *)(\**\w+(?:, \w+)*): (.*)")
 
 
 def spelled(annotation: Any) -> str:
+    annotation = getattr(annotation, "__forward_arg__", annotation)  # of a TypedDict
     if isinstance(annotation, str):
         return annotation.strip("'\"")
     return str(inspect.formatannotation(annotation))
@@ -86,19 +88,65 @@ def arguments(signature: inspect.Signature) -> Iterator[str]:
         yield "/"
 
 
-def signature_of(name: Public) -> str:
-    """How the name is called; of a property, its type. Empty for classes that nobody calls."""
-    own = name.name.rpartition(".")[2]
-    if name.kind == "property":
-        result = inspect.signature(name.thing.fget).return_annotation
-        return own if result is inspect.Signature.empty else f"{own}: {spelled(result)}"
-    if not name.is_called:
-        return ""
-    signature = inspect.signature(name.thing)
-    parts, returned = list(arguments(signature)), signature.return_annotation
-    end = "" if name.kind == "class" or returned is signature.empty else f" -> {spelled(returned)}"
+def in_lines(own: str, signature: inspect.Signature, end: str) -> str:
+    parts = list(arguments(signature))
     line = f"{own}({', '.join(parts)}){end}"
     return line if len(line) <= WIDTH else f"{own}(\n    " + ",\n    ".join(parts) + f",\n){end}"
+
+
+def returned(signature: inspect.Signature) -> str:
+    result = signature.return_annotation
+    return "" if result is signature.empty else spelled(result)
+
+
+def signature_of(name: Public) -> str:
+    """How the name is called, once for each overload. Empty for classes that nobody calls."""
+    own = name.name.rpartition(".")[2]
+    if is_protocol(name.thing):
+        methods = {own: each for own, each in vars(name.thing).items() if inspect.isfunction(each) and own[0] != "_"}
+        found = ((own, inspect.signature(each)) for own, each in methods.items())
+        return "\n".join(in_lines(own, each, f" -> {returned(each)}") for own, each in found)
+    if not name.is_called:
+        return ""
+    ends = ((each, "" if name.kind == "class" else returned(each)) for each in name.signatures())
+    return "\n".join(in_lines(own, each, end and f" -> {end}") for each, end in ends)
+
+
+def property_line(name: Public) -> str:
+    """A property as a line of a list."""
+    own = name.name.rpartition(".")[2]
+    kind = returned(inspect.signature(name.typed or name.thing.fget))
+    return f"* `{own}: {kind}`: {' '.join(name.text.split())}" if kind else f"* `{own}`: {' '.join(name.text.split())}"
+
+
+def with_values(kind: type, text: str) -> str:
+    """An annotation in which a name for some values is those values."""
+    known = vars(sys.modules[kind.__module__])
+    alias = {own: str(each).removeprefix("typing.") for own, each in known.items() if get_origin(each) is Literal}
+    return re.sub(r"\w+", lambda word: alias.get(word[0], word[0]), text)
+
+
+def facts_of(kind: type) -> Iterator[str]:
+    """The bases and arguments of an error, the types of fields, the names of inherited methods."""
+    if issubclass(kind, BaseException):
+        bases = (
+            base for base in kind.__bases__ if base not in (Exception, shmq.ShmqError) and base.__name__ != "ShutDown"
+        )
+        names = [
+            f"`{base.__name__}`" if "queue" not in base.__module__ else f"`queue.{base.__name__}`" for base in bases
+        ]
+        made = with_values(kind, ", ".join(arguments(inspect.signature(kind)))) if "__init__" in vars(kind) else ""
+        if names or made:
+            yield " ".join(
+                [f"Is a {', '.join(names)}."] * bool(names) + [f"Made by `{kind.__name__}({made})`."] * bool(made)
+            )
+            yield ""
+    elif is_typeddict(kind) or is_dataclass(kind):
+        written = (f"`{own}: {with_values(kind, spelled(each))}`" for own, each in kind.__annotations__.items())
+        yield from [f"Types: {', '.join(written)}.", ""]
+    for base in told_by_bases(kind) if not issubclass(kind, BaseException) else []:
+        own = (f"`{name}`" for name in vars(base) if name[0] != "_" and name not in vars(kind))
+        yield from [f"As in {public_name(base)}: {', '.join(own)}.", ""]
 
 
 def fields_of(name: Public) -> set[str]:
@@ -154,10 +202,14 @@ def entry(name: Public) -> Iterator[str]:
     signature = signature_of(name)
     if signature:
         yield from ["```", signature, "```", ""]
-    elif is_typeddict(name.thing):
-        keys = ", ".join(f"`{key}`" for key in name.thing.__annotations__)
-        yield from [f"The keys of a dict, and the names of arguments: {keys}.", ""]
+    if name.kind == "class":
+        yield from facts_of(name.thing)
     yield from in_markdown(name.text, fields_of(name))
+
+
+def public_name(kind: type) -> str:
+    module = next(module for module in MODULES if kind in vars(module).values())
+    return f"[{module.__name__}.{kind.__name__}](#{(module.__name__ + kind.__name__).replace('.', '').lower()})"
 
 
 def place(name: Public) -> tuple[bool, int]:
@@ -177,6 +229,11 @@ def page(modules: Iterable[Any] = MODULES) -> str:
         lines += [f"## {module.__name__}", "", f"{', '.join(links)}.", ""]
         was_error = False
         for name in names:
+            if name.kind == "property":
+                if not lines[-2].startswith("* "):
+                    lines.append("")
+                lines[-1:] = [property_line(name), ""]
+                continue
             if module is shmq and place(name)[0] and not was_error:
                 was_error = True
                 lines += ["## Errors", "", "All are a `shmq.ShmqError`.", ""]

@@ -12,7 +12,7 @@ T = TypeVar("T")
 class QueueLike(Protocol[T]):
     """A queue of shmq.mp, of multiprocessing or of queue, for annotations. Nothing is made of it.
 
-    Methods and exceptions are those of multiprocessing.Queue.
+    Methods and exceptions are those of multiprocessing.Queue: shmq.mp.Queue tells of each.
 
     Example:
         >>> from shmq.mp import Queue, QueueLike
@@ -24,89 +24,29 @@ class QueueLike(Protocol[T]):
     """
 
     def put(self, obj: T, /, block: bool = True, timeout: float | None = None) -> None:
-        """Put an object at the end.
-
-        obj: whatever can be pickled.
-        block: False: do not wait for room, whatever timeout says.
-        timeout: seconds to wait for room; None waits for ever.
-        Raises queue.Full without room, and what the queue itself raises.
-
-        Example:
-            >>> from shmq.mp import Queue, QueueLike
-            >>> jobs: QueueLike[int] = Queue()
-            >>> jobs.put(7, timeout=1.0)
-        """
+        """Put an object at the end."""
 
     def put_nowait(self, obj: T, /) -> None:
-        """put(obj, block=False)
-
-        obj: whatever can be pickled. Raises as put().
-
-        Example:
-            >>> from shmq.mp import Queue, QueueLike
-            >>> jobs: QueueLike[int] = Queue()
-            >>> jobs.put_nowait(7)
-        """
+        """put(obj, block=False)"""
 
     def get(self, block: bool = True, timeout: float | None = None) -> T:
-        """Take the first object.
-
-        block: False: do not wait, whatever timeout says.
-        timeout: seconds to wait; None waits for ever.
-        Raises queue.Empty if none comes, and what the queue itself raises.
-
-        Example:
-            >>> from shmq.mp import Queue, QueueLike
-            >>> jobs: QueueLike[int] = Queue()
-            >>> jobs.put(7)
-            >>> jobs.get(timeout=1.0)
-            7
-        """
+        """Take the first object."""
         ...
 
     def get_nowait(self) -> T:
-        """get(block=False). Raises as get().
-
-        Example:
-            >>> from shmq.mp import Queue, QueueLike
-            >>> jobs: QueueLike[int] = Queue()
-            >>> jobs.put(7)
-            >>> jobs.get_nowait()
-            7
-        """
+        """get(block=False). Raises as get()."""
         ...
 
     def qsize(self) -> int:
-        """How many objects there are. Raises what the queue itself raises.
-
-        Example:
-            >>> from shmq.mp import Queue, QueueLike
-            >>> jobs: QueueLike[int] = Queue()
-            >>> jobs.qsize()
-            0
-        """
+        """How many objects there are. Raises what the queue itself raises."""
         ...
 
     def empty(self) -> bool:
-        """Whether there is nothing to get now. Raises what the queue itself raises.
-
-        Example:
-            >>> from shmq.mp import Queue, QueueLike
-            >>> jobs: QueueLike[int] = Queue()
-            >>> jobs.empty()
-            True
-        """
+        """Whether there is nothing to get now. Raises what the queue itself raises."""
         ...
 
     def full(self) -> bool:
-        """Whether there is no room now. Raises what the queue itself raises.
-
-        Example:
-            >>> from shmq.mp import Queue, QueueLike
-            >>> jobs: QueueLike[int] = Queue()
-            >>> jobs.full()
-            False
-        """
+        """Whether there is no room now. Raises what the queue itself raises."""
         ...
 
 
@@ -124,22 +64,7 @@ class JoinableQueueLike(QueueLike[T], Protocol[T]):
     """
 
     def task_done(self) -> None:
-        """An object that was got is done. Raises ValueError if there is none.
-
-        Example:
-            >>> from shmq.mp import JoinableQueue, JoinableQueueLike
-            >>> jobs: JoinableQueueLike[int] = JoinableQueue()
-            >>> jobs.put(7)
-            >>> jobs.get()
-            7
-            >>> jobs.task_done()
-        """
+        """An object that was got is done. Raises ValueError if there is none."""
 
     def join(self) -> None:
-        """Wait until everything that was put was got and done. Raises nothing of its own.
-
-        Example:
-            >>> from shmq.mp import JoinableQueue, JoinableQueueLike
-            >>> jobs: JoinableQueueLike[int] = JoinableQueue()
-            >>> jobs.join()
-        """
+        """Wait until everything that was put was got and done. Raises nothing of its own."""

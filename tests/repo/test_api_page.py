@@ -1,15 +1,17 @@
 """The page of all public names says what their docstrings say."""
 
+import inspect
 import re
+from types import MethodDescriptorType
 
 import pytest
 
 import api_page
 import shmq
-from public_names import MODULES, public
+from public_names import MODULES, Public, public
 from tests.repo.tree import ROOT
 
-HEADING = re.compile(r"^#{3,4} ([\w.]+)$", re.MULTILINE)
+MADE_IN_C = [name for module in MODULES for name in public(module) if isinstance(name.thing, MethodDescriptorType)]
 
 
 def test_the_page_is_what_the_docstrings_say() -> None:
@@ -17,16 +19,48 @@ def test_the_page_is_what_the_docstrings_say() -> None:
     assert api_page.main(["--check"]) == 0, "tools/api writes the page anew"
 
 
-def test_every_public_name_has_a_heading_once() -> None:
-    names = [name for module in MODULES for name in public(module)]
-    wanted = [
-        name.name if name.kind in api_page.TITLED else ".".join(name.name.split(".")[-2:])
-        for name in names
-        if not name.name.startswith(("shmq.mp.", "shmq.spark."))
+def test_every_public_name_stands_there_once() -> None:
+    titles, properties = set(), []
+    for name in (name for module in MODULES for name in public(module)):
+        own = name.name if name.kind in api_page.TITLED else ".".join(name.name.split(".")[-2:])
+        titles |= {own} if name.kind != "property" else set()
+        properties += [api_page.property_line(name)] if name.kind == "property" else []
+    found = re.findall(r"^#{3,4} ([\w.]+)$", api_page.page(), re.MULTILINE)
+    assert len(titles) > 100
+    assert set(found) == titles
+    assert len(properties) > 20
+    assert set(properties) <= set(api_page.page().splitlines())
+
+
+def test_a_change_of_a_type_a_field_a_base_or_a_value_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page is how a change of the public surface is noticed."""
+    text = api_page.page()
+    for shown in (
+        "put(body: T, *, timeout: float | None = None, **options: Unpack[PutOptions]) -> int",  # made in C
+        "codec: Literal['bytes']",  # one of several overloads
+        "`maxsize: int`, `slot_size: Size`",
+        "Is a `BrokerError`, `FileNotFoundError`.",
+        "resource: Literal['maxsize', 'max_bytes', 'memory', 'disk']",
+        "* `body: T`: ",
+        "As in [shmq.mp.Queue](#shmqmpqueue): `put`, ",
+        "put(obj: T, /, block: bool = True, timeout: float | None = None) -> None",  # of a protocol
+    ):
+        assert shown in text
+    monkeypatch.setitem(shmq.Death.__annotations__, "at", "int")
+    assert "`at: int`" in api_page.page([shmq])
+
+
+@pytest.mark.parametrize("name", MADE_IN_C, ids=lambda name: name.name)
+def test_what_is_made_in_c_takes_what_its_types_say(name: Public) -> None:
+    """C takes by place what Python may also take by name."""
+    assert name.typed is not None
+    given, typed = (inspect.signature(thing).parameters.values() for thing in (name.thing, name.typed))
+    kinds = [
+        [(p.name, p.kind.name.replace("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD"), p.default) for p in ps]
+        for ps in (given, typed)
     ]
-    found = HEADING.findall(api_page.page([shmq]))
-    assert len(wanted) > 100
-    assert sorted(found) == sorted(wanted)
+    assert kinds[0] == kinds[1]
+    assert len(MADE_IN_C) >= 5
 
 
 def test_a_docstring_that_was_changed_is_found(

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import types
 
-HEAVY = ["click", "lmdb", "numpy", "psutil", "pyarrow", "rich"]
+HEAVY = ["click", "lmdb", "numpy", "psutil", "pyarrow", "rich", "shmq.bench", "shmq.demo"]
 
 
 def run(program: str, environment: dict[str, str] | None = None) -> str:
