@@ -1,14 +1,15 @@
-"""Which test shows which line of the design that shmq carries over to processes (docs/conformance.md).
+"""Which test shows which guarantee, and which line of the design that shmq carries over (docs/conformance.md).
 
     tools/conformance [LINE ...] [--open] [--strict] [--json]
 
-Prints each line with the tests that show it, or why there are none. Lines (S81, R3) choose; --open leaves out those
+Prints each line with the tests that show it, or why there are none. Lines (S81, R3, G4) choose; --open leaves out those
 that are shown or do not apply. A test says what it shows: "Shows S81, R3." in its docstring or, in C and in models, in
-the comment above it. With --strict the exit code is 1 if a line has neither tests nor a reason, if a line that is "not
-built yet" has tests, or if a test names a line that does not exist.
+the comment above it; a file whose tests show it together, at its head. With --strict the exit code is 1 if a line has
+neither tests nor a reason, if a line that is "not built yet" has tests, or if a test names a line that does not exist.
 
 Examples:
     tools/conformance S81 R3
+    tools/conformance G4
     tools/conformance --open
     tools/conformance --json | jq -r '.lines[] | select(.waits_for == "priorities") | .line'
 """
@@ -24,6 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = "docs/conformance.md"
+GUARANTEES = "docs/guarantees.md"
 # Capabilities that may be named in the place of a test that does not exist yet.
 CAPABILITIES = {
     "consumer priorities",
@@ -45,7 +47,8 @@ CAPABILITIES = {
     "transactions",
 }
 ROW = re.compile(r"^\| ([SECR]\d+) \| (.+?) \|(.*)\|$", re.MULTILINE)
-NAME = r"[SECR]\d{1,3}"
+GUARANTEE = re.compile(r"^\| \[(G\d) [^|]*\| (.+?) \|", re.MULTILINE)
+NAME = r"[SECRG]\d{1,3}"
 SHOWS = re.compile(rf"\bShows ({NAME}(?:(?:, and |, | and ){NAME})*)\b")
 WAITS = re.compile(r"(?:(.*); )?(in part, )?not built yet: (.+)")
 NO_NEED = "does not apply: "
@@ -97,6 +100,11 @@ def read_page(text: str) -> dict[str, Line]:
     return lines
 
 
+def read_pages(root: Path = ROOT) -> dict[str, Line]:
+    guarantees = GUARANTEE.findall((root / GUARANTEES).read_text())
+    return read_page((root / PAGE).read_text()) | {name: Line(name, text) for name, text in guarantees}
+
+
 def named(text: str | None) -> list[str]:
     """The lines that a docstring or comment says it shows."""
     flat = re.sub(r"\s+(\* )?", " ", text or "")
@@ -104,14 +112,18 @@ def named(text: str | None) -> list[str]:
 
 
 def marks_of_python(source: str) -> Iterator[tuple[str, list[str]]]:
-    """Yields each test function and the lines that it shows."""
-    for node in ast.walk(ast.parse(source)):
+    """Yields each test function and the lines that it shows, with "" for the file."""
+    tree = ast.parse(source)
+    yield "", named(ast.get_docstring(tree))
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             yield node.name, named(ast.get_docstring(node))
 
 
 def marks_of_c(source: str) -> Iterator[tuple[str, list[str]]]:
     """The same for functions without arguments, by the comment above, and for rows of a table, by the one behind."""
+    head = HEAD.match(source)
+    yield "", named(head and head[1] if head and not C_TEST.match(source) else None)
     for comment, function in C_TEST.findall(source):
         yield function, named(comment)
     for scenario, comment in C_SCENARIO.findall(source):
@@ -120,24 +132,22 @@ def marks_of_c(source: str) -> Iterator[tuple[str, list[str]]]:
 
 def collect(root: Path = ROOT) -> Iterator[tuple[str, str]]:
     """Yields (line, test) for every mark in the tree below `root`."""
-    for path in sorted((root / "tests").rglob("test_*.py")):
-        for test, lines in marks_of_python(path.read_text()):
-            yield from ((line, f"{path.relative_to(root)}::{test}") for line in lines)
-    native = root / "native"
-    for path in [*sorted((native / "tests").rglob("*.[ch]")), *(native / "killstep").glob("scenarios.c")]:
-        for test, lines in marks_of_c(path.read_text()):
-            yield from ((line, f"{path.relative_to(root)}::{test}") for line in lines)
-    for path in [
-        *sorted((root / "tests" / "protocols").glob("*.pml")),
-        *sorted((root / "native/weak/scenarios").glob("*.c")),
-    ]:
-        head = HEAD.match(path.read_text())
-        yield from ((line, str(path.relative_to(root))) for line in named(head and head[1]))
+    python = dict.fromkeys(sorted((root / "tests").rglob("test_*.py")), marks_of_python)
+    places = (
+        "native/tests/**/*.[ch]",
+        "native/killstep/scenarios.c",
+        "tests/protocols/*.pml",
+        "native/weak/scenarios/*.c",
+    )
+    c = {path: marks_of_c for place in places for path in sorted(root.glob(place))}
+    for path, marks in (python | c).items():
+        for test, lines in marks(path.read_text()):
+            yield from ((line, f"{path.relative_to(root)}{test and '::'}{test}") for line in lines)
 
 
 def faults(lines: dict[str, Line], marks: Sequence[tuple[str, str]]) -> list[str]:
     """The faults, one sentence each."""
-    found = [f"{test} shows {line}, which {PAGE} does not have" for line, test in marks if line not in lines]
+    found = [f"{test} shows {line}, which no page has" for line, test in marks if line not in lines]
     for line in lines.values():
         if line.waits_for and line.waits_for not in CAPABILITIES:
             found.append(
@@ -166,7 +176,7 @@ def main(arguments: Sequence[str]) -> int:
     options = {word for word in arguments if word.startswith("-")}
     chosen = [word for word in arguments if not word.startswith("-")]
     unknown = options - {"--open", "--strict", "--json", "-h", "--help"}
-    lines = read_page((ROOT / PAGE).read_text())
+    lines = read_pages()
     unknown |= set(chosen) - lines.keys()
     if unknown or options & {"-h", "--help"}:
         print(__doc__)

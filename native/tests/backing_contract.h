@@ -1,5 +1,5 @@
 /* Promises of every backing (`struct shmq_backing`), as one suite: each store has a subject, and all run the same. The
- * words are those of docs/protocol-flow.md#the-backing. */
+ * words are those of docs/protocol-flow.md#the-backing. Shows G8. */
 #ifndef SHMQ_TESTS_BACKING_CONTRACT_H
 #define SHMQ_TESTS_BACKING_CONTRACT_H
 

@@ -98,6 +98,7 @@ def use(path: Path, seed: int, say: Say) -> None:
 def test_no_moment_of_processes_that_do_everything_and_die_breaks_a_rule(
     broker_dir: Path, broker: shmq.Broker, seed: int
 ) -> None:
+    """Shows G2."""
     chance = random.Random(seed)
     for number in range(ROUNDS):
         with family() as children:

@@ -85,6 +85,7 @@ def test_check_names_the_level_of_a_queue_with_priorities(shell: Shell) -> None:
 
 
 def test_check_finds_a_slot_that_makes_no_sense(shell: Shell) -> None:
+    """Shows G7."""
     shell("put", "orders", "where is this message?")
     damage_the_slot_of(shell.directory, b"where is this message?")
     outcome = shell("check", expected=1)
@@ -136,7 +137,7 @@ def test_an_empty_name_is_no_directory(shell: Shell, command: list[str], before:
 
 
 def test_gc_of_a_directory_touches_nothing_else(shell: Shell, tmp_path: Path) -> None:
-    """No world of its own: whatever else is in /dev/shm must stay by itself."""
+    """No world of its own: whatever else is in /dev/shm must stay by itself. Shows G8."""
     deleted, other, moved, away = (tmp_path / name for name in ("deleted", "other", "moved", "away"))
     for path in (deleted, other, moved):
         shell("-d", str(path), "init", "--memory", "8MiB")

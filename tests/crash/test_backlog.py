@@ -41,6 +41,7 @@ def backlog(seed: int, directory: Path, *more: str) -> tuple[int, Any]:
 def test_producers_consumers_and_movers_of_a_deep_backlog_are_killed_and_nothing_is_lost_or_doubled(
     seed: int, tmp_path: Path, figure: Callable[..., None]
 ) -> None:
+    """Shows G3, G5."""
     code, report = backlog(seed, tmp_path, "--messages", str(MESSAGES), "--kill-every", "0.03")
     print({name: value for name, value in report.items() if name != "faults"})
     kills = report["killed_producers"] + report["killed_consumers"]

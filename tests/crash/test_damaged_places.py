@@ -1,4 +1,4 @@
-"""Single words that random damage once turned into a crash, a hang, a wrong body or a lost broker."""
+"""Single words that random damage once turned into a crash, a hang, a wrong body or a lost broker. Shows G7."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Each word of a queue's settings, and of its name, overwritten: nobody is blamed for it but the memory."""
+"""Each word of a queue's settings, and of its name, overwritten: nobody is blamed for it but the memory. Shows G7."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -27,6 +27,7 @@ def flips(count: int, seed: int, *more: str) -> tuple[int, Any]:
 def test_no_damage_under_several_processes_crashes_hangs_or_shows_a_wrong_body(
     seed: int, figure: Callable[..., None]
 ) -> None:
+    """Shows G7."""
     code, report = flips(FLIPS, seed)
     kinds = Counter(failure["kind"] for failure in report["failures"])
     crashes = kinds["signal"] + kinds["exception"]

@@ -32,6 +32,7 @@ def numbers_in(queue: Queue) -> list[int]:
 
 
 def test_each_entry_is_in_exactly_one_queue_whenever_its_claimer_is_killed(broker_dir: Path, seed: int) -> None:
+    """Shows G1, G2."""
     numbers = random.Random(seed)
     with shmq.open(broker_dir, memory="64MiB", patience=0.02) as broker:
         here: Queue = broker.queue("here", max_deaths=1)  # who dies at a claim is no consumer that died at a message

@@ -61,6 +61,7 @@ def move_one_and_take_one(here: Queue, there: Queue, say: Say) -> None:
 
 @pytest.mark.parametrize("priorities", [1, 3])
 def test_who_moves_on_after_a_killed_mover_keeps_the_order_of_the_source(broker_dir: Path, priorities: int) -> None:
+    """Shows G1."""
     with shmq.open(broker_dir) as broker:
         here: Queue = broker.queue("here", priorities=priorities)
         there: Queue = broker.queue("there")
@@ -75,6 +76,7 @@ def test_who_moves_on_after_a_killed_mover_keeps_the_order_of_the_source(broker_
 
 
 def test_a_message_is_in_exactly_one_queue_whenever_its_mover_is_killed(broker_dir: Path, seed: int) -> None:
+    """Shows G2."""
     numbers = random.Random(seed)
     with shmq.open(broker_dir, memory="32MiB", patience=0.02) as broker, family() as children:
         queues: list[Queue] = [

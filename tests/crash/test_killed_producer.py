@@ -63,7 +63,7 @@ class Ledger:
 def test_killed_producers_lose_nothing_that_was_accepted(
     broker: shmq.Broker, seed: int, large: bool, maxsize: int
 ) -> None:
-    """Shows S3, E3, R13."""
+    """Shows S3, E3, R13, G2."""
     rng = random.Random(seed)
     queue = broker.queue("jobs", codec="bytes", maxsize=maxsize)
     kills = KILLS // 4
@@ -118,6 +118,7 @@ def put_one(queue: Queue, number: int, say: Say) -> None:
 def test_a_producer_that_is_killed_while_it_waits_for_room_leaves_the_others_waiting_rightly(
     broker: shmq.Broker, seed: int
 ) -> None:
+    """Shows G4."""
     rng = random.Random(seed)
     queue = broker.queue("jobs", maxsize=1)
     for _ in range(sized(20, 200)):

@@ -33,7 +33,7 @@ def clean_up(broker: shmq.Broker, say: Say) -> None:
 
 
 def test_reapers_that_are_killed_leave_nothing_undone(broker: shmq.Broker, seed: int) -> None:
-    """Shows C12, R3."""
+    """Shows C12, R3, G3."""
     rng = random.Random(seed)
     queue = broker.queue("jobs", codec="bytes", max_deaths=0)
     dead = 8
@@ -91,6 +91,7 @@ def wander(inherited: shmq.Broker, path: Path, rng: random.Random, say: Say) -> 
 def test_kills_amid_making_joining_deleting_and_leaving_leave_a_sound_broker(
     broker: shmq.Broker, broker_dir: Path, seed: int
 ) -> None:
+    """Shows G2."""
     rng = random.Random(seed)
     keep = broker.queue("keep", codec="bytes")
     keep.put(b"kept")

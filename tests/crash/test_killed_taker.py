@@ -1,4 +1,4 @@
-"""kill -9 of those who take: in get(), asleep, with a loan or a view in hand."""
+"""kill -9 of those who take: in get(), asleep, with a loan or a view in hand. Shows G4, G5."""
 
 import random
 import signal
@@ -39,6 +39,7 @@ def get_one(queue: Queue, say: Say) -> None:
 def test_a_kill_in_get_costs_at_most_the_message_in_hand_and_doubles_none(
     broker: shmq.Broker, seed: int, large: bool
 ) -> None:
+    """Shows G2."""
     rng = random.Random(seed)
     queue = broker.queue("jobs", codec="bytes", max_deaths=0)
     kills, alive_at_once = sized(40, 500), 3

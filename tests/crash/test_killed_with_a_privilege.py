@@ -37,7 +37,7 @@ def take_and_settle(path: Path, name: str, by_get: bool, say: Say) -> None:
 
 @pytest.mark.parametrize("privilege", PRIVILEGES)
 def test_when_it_is_killed_the_next_one_has_what_is_there_at_once(broker_dir: Path, privilege: str) -> None:
-    """Shows G4 for who held no message."""
+    """Its killed process held no message. Shows G4."""
     options, extras, by_get = PRIVILEGES[privilege]
     took: list[Any] = []
     with shmq.open(broker_dir, memory="16MiB", patience=PATIENCE) as broker:

@@ -60,7 +60,7 @@ def tried_of(results: dict[str, Any]) -> int:
 
 @pytest.mark.timeout(5000)
 def test_no_kill_at_any_step_of_any_operation_breaks_anything(seed: int, figure: Figure) -> None:
-    """Shows S22, S171, E17, R1, R3."""
+    """Shows S22, S171, E17, R1, R3, G1, G2, G5."""
     tried, broken = 0, []
     for where, kills in ((["--begin", "new"], KILLS), (["--begin", "wrap", "--slots"], KILLS_AT_WRAP)):
         _, results = run(*where, "--kills", str(int(kills * MORE)), "--seed", str(seed))
@@ -73,6 +73,7 @@ def test_no_kill_at_any_step_of_any_operation_breaks_anything(seed: int, figure:
 
 @pytest.mark.timeout(5000)
 def test_no_stop_at_any_step_keeps_others_from_their_messages_beyond_the_patience(seed: int, figure: Figure) -> None:
+    """Shows G4."""
     _, results = run("--pause", "--kills", str(int(PAUSES * MORE)), "--seed", str(seed))
     broken = broken_of(results)
     figure("step pauses", pauses=tried_of(results), blocked=len(broken))
@@ -82,6 +83,7 @@ def test_no_stop_at_any_step_keeps_others_from_their_messages_beyond_the_patienc
 
 @pytest.mark.timeout(5000)
 def test_no_second_death_on_any_image_that_a_first_one_leaves_breaks_anything(figure: Figure) -> None:
+    """Shows G2."""
     _, results = run(*TWO_DEATHS)
     broken = broken_of(results)
     pairs = sum(outcome["pairs"] for outcome in results["outcomes"])

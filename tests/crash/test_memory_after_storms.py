@@ -143,6 +143,7 @@ def room(broker: shmq.Broker) -> int:
 
 @pytest.mark.timeout(300)
 def test_after_a_storm_of_kills_a_drained_broker_has_as_much_memory_as_a_new_one(tmp_path: Path, seed: int) -> None:
+    """Shows G2."""
     new, old = tmp_path / "new", tmp_path / "old"
     with shmq.open(new, memory=MEMORY) as broker:
         queues = declared(broker)

@@ -15,7 +15,7 @@ PATIENCE = 1.0  # seconds; long, so that the sleep's limit is long against what 
 
 
 def test_a_sleeper_whose_wake_up_was_suppressed_gets_its_message_late_and_is_counted(broker_dir: Path) -> None:
-    """As if a notifier had been stopped for ever after it had claimed the sleeper's bit. Shows R4."""
+    """As if a notifier had been stopped for ever after it had claimed the sleeper's bit. Shows R4, G4."""
     with shmq.open(broker_dir, memory="16MiB", patience=PATIENCE) as broker, SegmentBytes.of(broker) as memory:
         queue = broker.queue("jobs")
         idle = memory.page(queue) + place_of("queue", "sleepers") + place_of("sleepers", "idle")

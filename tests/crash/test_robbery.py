@@ -101,7 +101,7 @@ def stop_some(rng: random.Random, children: list[Offspring], count: int) -> int:
 def test_no_stopped_process_is_robbed(
     broker_dir: Path, tmp_path: Path, seed: int, maxsize: int, figure: Callable[..., None]
 ) -> None:
-    """Shows R3."""
+    """Shows R3, G3."""
     rng = random.Random(seed)
     books = [tmp_path / f"book-{number}" for number in range(CONSUMERS)]
     with shmq.open(broker_dir, memory="64MiB", patience=PATIENCE) as broker, family() as children:

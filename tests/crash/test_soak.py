@@ -28,6 +28,7 @@ def soak(seconds: float, seed: int, *more: str | Path) -> tuple[int, Any]:
 def test_processes_that_are_killed_and_stopped_all_the_time_lose_and_double_nothing(
     seed: int, figure: Callable[..., None]
 ) -> None:
+    """Shows G3, G5."""
     code, report = soak(SECONDS, seed)
     figure("soak", seconds=report["seconds"], broken=report["broken"])
     print({name: value for name, value in report.items() if name != "faults"})

@@ -1,7 +1,7 @@
 """SIGSTOP of a producer or a taker at any moment delays the others by at most the patience (0.1 s here).
 
 Margin: 0.3 s, for a machine that is busy with other things; each stop lasts 0.8 s, so waiting it out would show. A stop
-between claim and publish, and what comes after it, is made on purpose in native/tests/ring/test_ring.c.
+between claim and publish, and what comes after it, is made on purpose in native/tests/ring/test_ring.c. Shows G4.
 """
 
 import contextlib

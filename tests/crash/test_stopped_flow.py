@@ -111,6 +111,7 @@ def check_in_order(taken: list[tuple[int, int]], producer: int, count: int) -> N
 def test_while_a_mover_is_stopped_others_put_take_and_settle_what_is_in_memory(
     broker: shmq.Broker, broker_dir: Path, what: str, ending: signal.Signals
 ) -> None:
+    """Shows G5."""
     queue: Queue = broker.queue("backlog", max_memory=LITTLE, codec="bytes", max_deaths=0)
     results: Queue = broker.queue("taken", codec="bytes")
     control: Queue = broker.queue("control")

@@ -1,6 +1,6 @@
 """SIGSTOP of a consumer that stands by when its turn comes: a live place that it does not take up goes to the next.
 
-A mistake here lasts as long as a process is stopped, so only the first test has a deadline.
+A mistake here lasts as long as a process is stopped, so only the first test has a deadline. Shows G4.
 """
 
 import os

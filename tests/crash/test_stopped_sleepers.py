@@ -1,7 +1,7 @@
 """SIGSTOP of those who sleep: whatever they were to do, or had the first claim to, others do and have.
 
 A stopped process wakes for nobody, and nothing says so. Nowhere but in the first test is there a deadline: what goes
-wrong here lasts as long as somebody is stopped, and the limit of a line from a child is long.
+wrong here lasts as long as somebody is stopped, and the limit of a line from a child is long. Shows G4.
 """
 
 import os

@@ -53,7 +53,7 @@ def empty(queue: shmq.Queue[Any]) -> None:
 
 
 def test_it_is_told_once_that_a_queue_flows_and_once_that_it_has_recovered(broker: shmq.Broker, told: Told) -> None:
-    """Shows S138, S188."""
+    """Shows S138, S188, G5."""
     queue = broker.queue("backlog", codec="bytes", max_memory=LITTLE)
     put_numbers(queue, range(100))
     queue.statistics()
@@ -199,6 +199,7 @@ def test_nothing_is_told_where_nobody_listens_and_another_process_tells_it(broke
 
 
 def test_of_several_processes_that_listen_one_tells(broker_dir: Path) -> None:
+    """Shows G5."""
     program = LOGGING + (
         "queue = shmq.open(sys.argv[1]).queue('jobs', alerts=shmq.Alerts(messages=1, repeat=3600))\n"
         "say('ready'); listen(); end = time.monotonic() + 3\n"  # there are three looks in it
@@ -215,6 +216,7 @@ def test_of_several_processes_that_listen_one_tells(broker_dir: Path) -> None:
 
 
 def test_what_a_process_was_about_to_tell_when_it_died_is_told_by_another_after_repeat(broker_dir: Path) -> None:
+    """Shows G5."""
     dies = (
         LOGGING.replace("say(record.alert, record.getMessage())", "os.kill(os.getpid(), signal.SIGKILL)")
         + "queue = shmq.open(sys.argv[1]).queue('jobs', alerts=shmq.Alerts(messages=1, repeat=2)); queue.put('x')\n"

@@ -53,6 +53,7 @@ def test_a_producer_that_waits_goes_on_when_the_limit_grows(broker_dir: Path, br
 
 
 def test_a_limit_below_what_is_there_loses_nothing_and_puts_wait(broker: shmq.Broker) -> None:
+    """Shows G5."""
     queue = broker.queue("jobs", maxsize=10)
     queue.put_many(range(10))
     queue.alter(maxsize=3)

@@ -283,6 +283,7 @@ def test_what_cannot_be_put_is_refused_with_how_many_are_in(
 
 
 def test_a_killed_taker_has_each_message_or_the_queue_has_it(broker_dir: Path, broker: shmq.Broker) -> None:
+    """Shows G2."""
     queue = broker.queue("jobs")
     queue.put_many([b"%d" % n for n in range(50_000)])
     program = """

@@ -102,6 +102,7 @@ def test_purge_takes_what_is_ready_and_nothing_else(queue: shmq.Queue[Any]) -> N
 
 
 def test_purge_gives_the_memory_back(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
+    """Shows G5."""
     for _ in range(10):
         queue.put_many([b"x" * 500_000] * 10, timeout=0)
         assert queue.purge() == 10

@@ -51,6 +51,7 @@ listen()
 
 
 def test_while_others_use_it_it_is_refused_and_they_are_named(broker_dir: Path) -> None:
+    """Shows G8."""
     with shmq.open(broker_dir, memory=MEMORY) as broker:
         broker.queue("jobs").put("a message")
         with Child(USER, broker_dir) as child:
@@ -86,6 +87,7 @@ AT_WORK = {
 
 @pytest.mark.parametrize("work", sorted(AT_WORK))
 def test_by_force_the_others_hear_of_it_and_none_crashes(broker_dir: Path, work: str) -> None:
+    """Shows G8."""
     program = """
 broker = shmq.open(sys.argv[1])
 queue = broker.queue("others" if "{work}" == "waits" else "jobs", overflow="drop_oldest", maxsize=100)
@@ -231,6 +233,7 @@ def test_a_broker_is_destroyed_in_whatever_state_it_is(broker_dir: Path, state: 
 
 
 def test_a_copy_is_destroyed_and_the_original_stays(broker_dir: Path, tmp_path: Path) -> None:
+    """Shows G8."""
     copy = tmp_path / "copy"
     with shmq.open(broker_dir, memory=MEMORY) as broker:
         broker.queue("jobs").put("a message")

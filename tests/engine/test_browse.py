@@ -130,7 +130,7 @@ say(next(follower).body)
 
 
 def test_browsing_while_others_work_shows_each_message_at_most_once_and_in_order(queue: shmq.Queue[Any]) -> None:
-    """Shows S1, S4, S92."""
+    """Shows S1, S4, S92, G1."""
 
     def traffic() -> None:
         for n in range(5000):

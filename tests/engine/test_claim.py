@@ -307,6 +307,7 @@ def claim(here: Queue, there: Queue, say: Say) -> None:
 
 
 def test_among_producers_consumers_and_claimers_nothing_is_lost_or_doubled(broker_dir: Path) -> None:
+    """Shows G2."""
     with shmq.open(broker_dir, memory="64MiB") as broker, family() as children:
         here: Queue = broker.queue("here", maxsize=1_000)
         there: Queue = broker.queue("there", maxsize=PRODUCERS * NUMBERS)

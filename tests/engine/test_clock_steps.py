@@ -84,7 +84,10 @@ def run(shim: Path, folder: Path, program: str) -> None:
 def test_a_message_tells_the_time_of_its_put_before_and_behind_a_step(
     file: str, hours: int, shim: Path, tmp_path: Path
 ) -> None:
-    """Also in other processes, on disk, behind several steps; and who selects by the time gets what was meant."""
+    """Also in other processes, on disk, behind several steps; and who selects by the time gets what was meant.
+
+    Shows G1.
+    """
     run(
         shim,
         tmp_path,

@@ -1,4 +1,7 @@
-"""Closes, ends of processes and forks while other threads of the process are amid calls: nothing is left in no hand."""
+"""Closes, ends of processes and forks while other threads of the process are amid calls: nothing is left in no hand.
+
+Shows G2.
+"""
 
 import gc
 import random

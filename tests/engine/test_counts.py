@@ -93,7 +93,7 @@ def test_an_anonymous_broker_has_no_path() -> None:
 
 
 def test_counts_are_exact_after_the_death_of_a_process_in_traffic(broker_dir: Path, broker: shmq.Broker) -> None:
-    """Shows R20."""
+    """Shows R20, G2."""
     queue = broker.queue("jobs", maxsize=1000, max_deaths=0)
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")
@@ -214,7 +214,7 @@ def test_queues_are_listed_by_name(broker: shmq.Broker) -> None:
 
 @pytest.mark.in_hand
 def test_a_long_life_of_wraps_and_stragglers_keeps_counts_and_places(broker: shmq.Broker) -> None:
-    """Many laps of the smallest ring, while some messages stay for long."""
+    """Many laps of the smallest ring, while some messages stay for long. Shows G5."""
     queue = broker.queue("jobs", maxsize=1000)
     stragglers = []
     for n in range(20_000):

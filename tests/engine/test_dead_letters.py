@@ -50,7 +50,7 @@ def test_the_traceback_of_an_exception_is_kept(broker: shmq.Broker) -> None:
 
 @pytest.mark.parametrize("body", ["small", b"x" * 100_000, {"n": [1.5] * 100}])
 def test_attempts_are_counted_up_to_max_deliveries(broker: shmq.Broker, body: Any) -> None:
-    """Shows S82, E8."""
+    """Shows S82, E8, G3."""
     queue = broker.queue("jobs", max_deliveries=3)
     queue.put(body)
     for n in (1, 2, 3):
@@ -91,6 +91,7 @@ def test_a_death_by_processes_says_how_the_last_one_ended() -> None:
 def test_a_message_that_kills_is_dead_after_max_deaths_with_the_pids(
     broker_dir: Path, broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Shows G3."""
     queue = broker.queue("jobs", max_deaths=2)
     queue.put("deadly")
     program = """
@@ -227,6 +228,7 @@ def test_a_dead_message_can_be_mended_and_sent_back(broker: shmq.Broker) -> None
 def test_without_room_among_the_dead_the_message_stays_unsettled_and_is_tried_again(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Shows G2."""
     dead_letters = broker.queue("dead_letters", maxsize=1)
     queue = broker.queue("jobs", dead_letter="dead_letters")
     queue.put_many(["a", "b"])

@@ -1,4 +1,4 @@
-"""Messages that failed too often and lie on disk: whoever waits in join() moves them to the dead letters."""
+"""Messages that failed too often and lie on disk: whoever waits in join() moves them to the dead letters. Shows G5."""
 
 import contextlib
 import logging

@@ -165,6 +165,7 @@ def has_at_least(queue: shmq.Queue[Any], count: int) -> bool:
 def test_a_process_that_is_killed_amid_a_storm_has_lost_and_doubled_nothing(
     broker_dir: Path, broker: shmq.Broker
 ) -> None:
+    """Shows G2."""
     queue = broker.queue("jobs", max_deaths=0)
     put_storm(queue)
     program = """

@@ -122,6 +122,7 @@ def test_a_received_message_of_an_unknown_type_still_has_its_bytes(broker: shmq.
 
 
 def test_a_pickle_is_read_only_by_a_handle_that_asked_for_it(broker: shmq.Broker, take: Taker) -> None:
+    """Shows G8."""
     pickling = broker.queue("jobs", codec="pickle")
     pickling.put(Point(3))
     plain = broker.queue("jobs")

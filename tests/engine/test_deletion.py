@@ -86,7 +86,7 @@ listen()
 def test_what_a_process_holds_of_a_deleted_queue_goes_with_it(
     broker_dir: Path, broker: shmq.Broker, dead_letter: str | None, end: str
 ) -> None:
-    """Shows E15, R3, R16."""
+    """Shows E15, R3, R16, G2."""
     queue = broker.queue("jobs", dead_letter=dead_letter) if dead_letter else broker.queue("jobs")
     queue.put_many([str(i) * 10_000 for i in range(4)])
     dead_letters = broker.queue("dead_letters")

@@ -70,7 +70,7 @@ def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
 
 @pytest.mark.parametrize("key", [None, KEY])
 def test_nothing_that_was_put_can_be_read_on_disk(broker_dir: Path, key: bytes | None) -> None:
-    """Shows S135."""
+    """Shows S135, G8."""
     with shmq.open(broker_dir, memory=MEMORY, disk="1GiB", encryption_key=key) as broker:
         queue = jobs_of(broker)
         put_texts(queue, range(COUNT))
@@ -86,6 +86,7 @@ def test_nothing_that_was_put_can_be_read_on_disk(broker_dir: Path, key: bytes |
 
 
 def test_the_key_is_nowhere_in_shared_memory(broker: shmq.Broker) -> None:
+    """Shows G8."""
     put_texts(jobs_of(broker), range(COUNT))
     segment = Path(SHM_DIRECTORY, broker_membership(broker).member.name).read_bytes()
     assert TEXT.encode() in segment  # what is in memory is not encrypted
@@ -156,6 +157,7 @@ except shmq.OptionsMismatch as error:
 
 @pytest.mark.parametrize("key", [b"", OTHER])
 def test_without_the_key_nobody_opens_it_and_nothing_is_lost(broker: shmq.Broker, broker_dir: Path, key: bytes) -> None:
+    """Shows G8."""
     queue = jobs_of(broker)
     put_texts(queue, range(COUNT))
     with Child(REFUSED, str(broker_dir), key.hex()) as child:
@@ -255,6 +257,7 @@ def test_a_child_of_multiprocessing_has_the_key_of_its_parent_whatever_became_of
 
 
 def test_a_pickle_that_may_lie_anywhere_has_no_key(broker: shmq.Broker, broker_dir: Path) -> None:
+    """Shows G8."""
     pickled = pickle.dumps(broker)
     assert KEY not in pickled
     loads = "import pickle\nthing = bytes.fromhex(sys.argv[2])\n"

@@ -1,4 +1,4 @@
-"""Queues that go when nobody consumes from them."""
+"""Queues that go when nobody consumes from them. Shows G2."""
 
 import time
 from pathlib import Path

@@ -44,7 +44,7 @@ def wait_on(path: str, name: str, say: Say) -> None:
 def test_a_queue_that_nobody_reads_frees_its_disk(
     flowing: shmq.Queue[Any], broker: shmq.Broker, broker_dir: Path
 ) -> None:
-    """Another process, which sleeps on another queue, does it; this one only looks at the files."""
+    """Another process, which sleeps on another queue, does it; this one only looks at the files. Shows G5."""
     bell: shmq.Queue[Any] = broker.queue("bell")
     with Offspring(wait_on, str(broker_dir), "bell") as sleeper:
         sleeper.expect("ready")
@@ -88,6 +88,7 @@ def test_some_in_the_middle_expire_and_the_others_stay_in_their_order(
 def test_what_expires_on_disk_goes_to_the_dead_letters_and_frees_the_disk(
     broker: shmq.Broker, broker_dir: Path
 ) -> None:
+    """Shows G5."""
     queue: shmq.Queue[Any] = broker.queue("backlog", dead_letter="late", dead_letter_expired=True, **LIMITS)
     late: shmq.Queue[Any] = broker.queue("late", codec="bytes")
     put_mortals(queue, range(COUNT))
@@ -137,7 +138,7 @@ def look_again_and_again(path: str, say: Say) -> None:
 
 
 def test_whoever_looks_for_the_expired_may_be_killed(broker: shmq.Broker, broker_dir: Path, seed: int) -> None:
-    """A message that expires is gone once, each other one is there once. Shows R7."""
+    """A message that expires is gone once, each other one is there once. Shows R7, G5."""
     queue: shmq.Queue[Any] = broker.queue("backlog", max_deaths=0, **LIMITS)
     numbers = random.Random(seed)
     stay: list[int] = []

@@ -108,6 +108,7 @@ def test_a_thread_of_the_consumer_that_waits_is_not_kept_waiting(patient: Queue)
 
 
 def test_what_the_program_does_not_come_for_others_get_after_the_patience(broker_dir: Path) -> None:
+    """Shows G4."""
     with shmq.open(broker_dir, memory=MEMORY, patience=0.05) as broker:
         queue = broker.queue("jobs")
         with queue.consumer() as busy, queue.consumer() as other:
@@ -243,7 +244,7 @@ def test_competing_loops_get_each_message_once(broker_dir: Path, broker: shmq.Br
 
 @pytest.mark.parametrize("way", ["killed asleep", "killed when told", "stopped when told"])
 def test_others_get_all_when_a_process_that_waits_by_it_ends(broker_dir: Path, queue: Queue, way: str) -> None:
-    """Shows S55."""
+    """Shows S55, G4."""
     program = """
 import select
 queue = shmq.open(sys.argv[1]).queue("jobs")

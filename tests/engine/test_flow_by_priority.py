@@ -1,4 +1,7 @@
-"""Queues with priorities that flow to disk: each level flows for itself, and what is more important is taken first."""
+"""Queues with priorities that flow to disk: each level flows for itself, and what is more important is taken first.
+
+Shows G5.
+"""
 
 import random
 from collections import deque

@@ -58,7 +58,7 @@ def test_each_of_many_deep_queues_gets_memory_while_all_are_read_a_little(broker
 
 
 def test_a_new_queue_gets_memory_that_messages_have(broker: shmq.Broker) -> None:
-    """Shows S120."""
+    """Shows S120, G5."""
     queue = deep(broker, 0)
     for number in range(DEEP, 4 * DEEP):
         queue.put(body(number), timeout=0)

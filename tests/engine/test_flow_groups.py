@@ -1,4 +1,7 @@
-"""Groups whose messages lie on disk: one after the other, in order, whoever takes them; none keeps the others there."""
+"""Groups whose messages lie on disk: one after the other, in order, whoever takes them; none keeps the others there.
+
+Shows G1.
+"""
 
 import random
 import threading

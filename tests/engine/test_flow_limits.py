@@ -1,4 +1,4 @@
-"""Limits beside what is on disk: of messages, of bytes, of the broker's memory, of its disk."""
+"""Limits beside what is on disk: of messages, of bytes, of the broker's memory, of its disk. Shows G5."""
 
 from contextlib import ExitStack
 from pathlib import Path

@@ -117,6 +117,7 @@ FILES: dict[str, Callable[[Path], object]] = {
 def test_a_file_that_is_spoilt_costs_its_messages_and_it_is_told(
     broker: shmq.Broker, broker_dir: Path, what: str, known: bool
 ) -> None:
+    """Shows G5."""
     queue = flowing(broker)
     put_numbers(queue, range(COUNT))
     first = 700 if known else 5  # by then all files have been listed
@@ -143,6 +144,7 @@ def test_a_file_that_is_spoilt_costs_its_messages_and_it_is_told(
 def test_a_directory_that_is_deleted_costs_what_lay_there_and_it_is_told(
     broker: shmq.Broker, broker_dir: Path, what: str, known: bool
 ) -> None:
+    """Shows G5."""
     queue = flowing(broker)
     put_numbers(queue, range(COUNT))
     first = 700 if known else 5
@@ -206,7 +208,7 @@ def take_until_refused(queue: shmq.Queue[Any], first: int) -> int:
 def test_files_out_of_reach_are_told_until_they_are_back_and_then_all_goes_on(
     broker: shmq.Broker, broker_dir: Path
 ) -> None:
-    """Shows S131, S192."""
+    """Shows S131, S192, G5."""
     queue = flowing(broker)
     put_numbers(queue, range(COUNT))
     aside = broker_dir / "aside"

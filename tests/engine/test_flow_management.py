@@ -29,6 +29,7 @@ def numbers(queue: shmq.Queue[Any]) -> list[int]:
 
 
 def test_a_move_takes_what_is_on_disk_in_its_order(broker: shmq.Broker, flowed: shmq.Queue[Any]) -> None:
+    """Shows G5."""
     target = broker.queue("target", max_memory=LITTLE, codec="bytes")
     assert flowed.move(target, limit=10) == 10
     assert flowed.move(target) == COUNT - 10
@@ -63,6 +64,7 @@ def test_a_selector_chooses_more_than_the_front_ring_has_slots(flowed: shmq.Queu
 
 
 def test_what_is_in_hand_and_leaves_no_slot_is_told_and_nothing_is_lost(flowed: shmq.Queue[Any]) -> None:
+    """Shows G5."""
     held = flowed.receive_many(COUNT, timeout=0)
     assert 0 < len(held) < COUNT - 500, "the front ring has no slot left"
     with pytest.raises(shmq.OutOfSpace, match="no slot is free for a message that comes back"):

@@ -54,6 +54,7 @@ def test_one_that_lies_deepest_is_found(broker: shmq.Broker, flowed: shmq.Queue[
 
 
 def test_each_kind_comes_in_order_to_who_wants_it(broker: shmq.Broker, flowed: shmq.Queue[Any]) -> None:
+    """Shows G1."""
     consumers = [flowed.consumer(selector=f"kind = {kind}") for kind in range(KINDS)]
     taken: list[list[int]] = [[] for _ in consumers]
     rng = random.Random(7)
@@ -77,6 +78,7 @@ def test_each_kind_comes_in_order_to_who_wants_it(broker: shmq.Broker, flowed: s
 
 @pytest.mark.in_hand
 def test_what_comes_back_is_next_for_its_kind_and_in_its_place_for_others(flowed: shmq.Queue[Any]) -> None:
+    """Shows G1."""
     with flowed.consumer(selector="kind = 3", prefetch=100) as consumer:
         held = [consumer.receive(timeout=0) for _ in range(100)]
         for message in held[::2]:
@@ -140,6 +142,7 @@ def comes_back_once(message: shmq.Message[Any]) -> bool:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(4))
 def test_takers_of_all_kinds_are_killed_and_nothing_is_lost(broker: shmq.Broker, seed: int) -> None:
+    """Shows G5."""
     print(f"seed {seed}")
     rng = random.Random(seed)
     queue = broker.queue("backlog", max_memory=LITTLE, maxsize=COUNT, max_deaths=0, max_deliveries=0, codec="bytes")

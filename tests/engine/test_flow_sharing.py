@@ -51,7 +51,7 @@ def shared(place: Path, request: pytest.FixtureRequest) -> Path:
 
 
 def test_what_one_user_has_moved_to_disk_the_other_brings_back(shared: Path) -> None:
-    """Neither has the group as his first one."""
+    """Neither has the group as his first one. Shows G5."""
     as_user(lambda: put(shared, 0), OWNER, GROUP, uid=OWNER)
     assert as_user(lambda: take(shared, 300), OTHER, GROUP) == list(range(300))
     as_user(lambda: put(shared, COUNT), OTHER, GROUP)

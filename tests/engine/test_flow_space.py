@@ -23,7 +23,7 @@ def files(broker_dir: Path) -> list[Path]:
 
 
 def test_a_consumed_flood_leaves_no_file_and_no_memory(broker: shmq.Broker, broker_dir: Path, take: Taker) -> None:
-    """Shows S166."""
+    """Shows S166, G5."""
     queue: shmq.Queue[Any] = broker.queue("backlog", max_memory=LITTLE, codec="bytes")
     reserved = []
     for _ in range(3):

@@ -16,7 +16,7 @@ LITTLE = 20_000  # bytes in memory
 
 @pytest.mark.parametrize("options", [{}, {"maxsize": 5000, "max_bytes": "1MiB"}, {"priorities": 3}], ids=str)
 def test_counts_and_bytes_are_exact_wherever_the_messages_lie(broker: shmq.Broker, options: dict[str, Any]) -> None:
-    """Shows S117, S169, S187, S204."""
+    """Shows S117, S169, S187, S204, G5."""
     queue = broker.queue("backlog", codec="bytes", max_memory=LITTLE, **options)
     put_numbers(queue, range(3000))
     queue.put(numbered(0), delay=3600)

@@ -56,7 +56,7 @@ def test_what_exceeds_the_memory_comes_back_in_order(
 
 
 def test_puts_and_takes_in_turn_keep_the_order(flowing: shmq.Queue[Any], take: Taker, seed: int) -> None:
-    """A turn brings back more than the queue may have in memory, so newer messages go to disk for it. Shows R19."""
+    """A turn brings back more than the queue may have in memory, so newer messages go to disk for it. Shows R19, G5."""
     numbers = random.Random(seed)
     put = taken = 0
     for _ in range(40):

@@ -146,7 +146,7 @@ say([m.body for m in kept], more.body)
 def test_messages_of_a_killed_process_come_back_in_their_place_and_count(
     broker_dir: Path, broker: shmq.Broker, queue: shmq.Queue[Any]
 ) -> None:
-    """Shows E13, C12."""
+    """Shows E13, C12, G2."""
     queue.put_many(["a", "b", "c"])
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")

@@ -1,4 +1,7 @@
-"""A real disk that is full: producers are told, nothing that was accepted is lost, and all goes on with room."""
+"""A real disk that is full: producers are told, nothing that was accepted is lost, and all goes on with room.
+
+Shows G5.
+"""
 
 import errno
 import itertools

@@ -27,6 +27,7 @@ def test_a_late_settlement_does_not_free_what_another_has(broker: shmq.Broker) -
 def test_a_consumer_that_overran_one_lease_keeps_its_sticky_group_if_it_had_more_of_it(
     broker: shmq.Broker,
 ) -> None:
+    """Shows G1."""
     sticky = broker.queue("orders", groups="sticky")
     fill(sticky, "aa")
     with sticky.consumer() as one, sticky.consumer() as two:

@@ -52,7 +52,7 @@ def taken(consumer: shmq.Consumer[Any] | shmq.Queue[Any], body: str) -> shmq.Mes
 
 @pytest.mark.in_hand
 def test_while_one_consumer_has_a_message_nobody_else_gets_one_of_its_group(grouped: shmq.Queue[Any]) -> None:
-    """Shows R6."""
+    """Shows R6, G1."""
     fill(grouped, "aab.")
     with grouped.consumer() as one, grouped.consumer() as two:
         first = taken(one, "a1")
@@ -99,7 +99,7 @@ def test_a_sticky_group_stays_with_its_consumer_until_that_closes(sticky: shmq.Q
 
 @pytest.mark.parametrize("way", ["release", "retry"])
 def test_what_comes_back_goes_before_the_rest_of_its_group(shared: shmq.Queue[Any], way: str) -> None:
-    """A consumer that had to pass it turns back. Shows R6, S2."""
+    """A consumer that had to pass it turns back. Shows R6, S2, G1."""
     fill(shared, "aaa")
     with shared.consumer() as one, shared.consumer() as two:
         first = taken(one, "a1")
@@ -212,7 +212,7 @@ def test_a_sleeping_process_is_woken_for_what_it_had_to_pass(broker_dir: Path, s
 
 @pytest.mark.in_hand
 def test_the_groups_of_a_dead_process_are_free_and_in_order(broker_dir: Path, grouped: shmq.Queue[Any]) -> None:
-    """Shows R6, R3."""
+    """Shows R6, R3, G1."""
     fill(grouped, "aaab")
     with Child(HOLDS, broker_dir, "either", 2) as child, grouped.consumer() as consumer:
         assert child.line() == "a1 a2"
@@ -256,7 +256,7 @@ def test_an_owner_that_is_stopped_loses_its_group_with_its_lease(
 def test_processes_that_share_the_work_handle_each_group_in_order(broker_dir: Path, broker: shmq.Broker) -> None:
     """Each says when it begins and when it has ended a message; nobody begins one of a group before the last has ended.
 
-    Shows R6, S1.
+    Shows R6, S1, G1.
     """
     queue, log = broker.queue("changes", groups="shared"), broker.queue("log")
     for n in range(120):

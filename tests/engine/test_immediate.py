@@ -101,7 +101,7 @@ def take_some(path: str, seed: int, count: int, say: Say) -> None:
 
 
 def test_it_is_never_both_returned_and_delivered(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
-    """Shows R9."""
+    """Shows R9, G2."""
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -139,6 +139,7 @@ TAKEN_OUT: dict[str, Callable[[shmq.Queue[Any]], object]] = {
 
 @pytest.mark.parametrize("how", TAKEN_OUT)
 def test_what_is_taken_out_before_anybody_had_it_comes_back(broker: shmq.Broker, how: str) -> None:
+    """Shows G2."""
     queue = broker.queue("jobs", maxsize=1, overflow="drop_oldest")
     with Offspring(put_and_wait, broker.path, SLOW, None) as putter:
         eventually(lambda: queue.qsize() == 1, "it is there")
@@ -149,6 +150,7 @@ def test_what_is_taken_out_before_anybody_had_it_comes_back(broker: shmq.Broker,
 def test_what_has_expired_while_its_producer_was_stopped_comes_back(
     broker: shmq.Broker, queue: shmq.Queue[Any]
 ) -> None:
+    """Shows G2."""
     with Offspring(put_and_wait, broker.path, 2.0, 2.5) as putter:
         eventually(lambda: queue.qsize() == 1, "it is there")
         os.kill(putter.pid, signal.SIGSTOP)

@@ -100,7 +100,7 @@ def test_an_interrupt_ends_a_join(broker_dir: Path, queue: shmq.Queue[Any]) -> N
 def test_interrupts_in_the_middle_of_traffic_lose_nothing_that_is_borrowed(
     broker_dir: Path, queue: shmq.Queue[Any]
 ) -> None:
-    """Signals fall wherever they like, also between a message's arrival and its variable."""
+    """Signals fall wherever they like, also between a message's arrival and its variable. Shows G2."""
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")
 done, over = 0, False

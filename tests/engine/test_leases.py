@@ -28,7 +28,7 @@ def test_a_message_that_is_held_too_long_is_taken_back(broker: shmq.Broker) -> N
 
 
 def test_a_stopped_consumer_loses_what_it_has_leased(broker: shmq.Broker) -> None:
-    """Shows E11, R3, R8."""
+    """Shows E11, R3, R8, G3."""
     queue: shmq.Queue[Any] = broker.queue("leased", lease=0.1)
     queue.put("a")
     with Offspring(hold_one, queue) as child:

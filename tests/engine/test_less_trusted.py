@@ -1,4 +1,4 @@
-"""A member of a group can harm the files of the broker that its owner shares with it, and nothing else."""
+"""A member of a group can harm the files of the broker that its owner shares with it, and nothing else. Shows G8."""
 
 import json
 import os

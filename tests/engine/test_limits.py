@@ -59,6 +59,7 @@ def test_put_many_puts_what_fits_and_says_how_many(broker: shmq.Broker) -> None:
 
 
 def test_a_ring_without_maxsize_is_full_at_its_slots(memory_only: shmq.Broker) -> None:
+    """Shows G5."""
     queue = memory_only.queue("jobs", slot_size=4096)
     with pytest.raises(shmq.Full) as caught:
         queue.put_many([b""] * 100_000, timeout=0)
@@ -72,6 +73,7 @@ def test_a_ring_without_maxsize_is_full_at_its_slots(memory_only: shmq.Broker) -
 
 
 def test_full_memory_says_who_pins_it(broker_dir: Path, memory_only: shmq.Broker) -> None:
+    """Shows G5."""
     queue = memory_only.queue("jobs")
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")

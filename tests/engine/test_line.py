@@ -1,4 +1,4 @@
-"""Blocked producers stand in line: released in the order of their arrival; the dead give way."""
+"""Blocked producers stand in line: released in the order of their arrival; the dead give way. Shows G1."""
 
 import signal
 import time

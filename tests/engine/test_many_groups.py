@@ -1,4 +1,4 @@
-"""Many groups at once: one consumer that holds them leaves others theirs."""
+"""Many groups at once: one consumer that holds them leaves others theirs. Shows G1."""
 
 from pathlib import Path
 from typing import Any

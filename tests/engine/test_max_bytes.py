@@ -1,4 +1,4 @@
-"""max_bytes: bodies and headers together, exact to the byte, whoever puts and whoever dies."""
+"""max_bytes: bodies and headers together, exact to the byte, whoever puts and whoever dies. Shows G5."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Memory and disk are both full: producers are told, consumers go on, and the budget of the disk holds."""
+"""Memory and disk are both full: producers are told, consumers go on, and the budget of the disk holds. Shows G5."""
 
 import os
 import random

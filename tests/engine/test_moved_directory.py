@@ -1,4 +1,4 @@
-"""A broker whose path leads elsewhere while it is in use: processes go on, also with what lies on disk."""
+"""A broker whose path leads elsewhere while it is in use: processes go on, also with what lies on disk. Shows G8."""
 
 import multiprocessing
 import os

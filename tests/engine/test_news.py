@@ -1,7 +1,7 @@
 """A consumer of several queues passes by those that were empty, until something has come: whatever makes a message
 available there, it gets it in turn, although another queue keeps it busy.
 
-The patience is a minute: nothing is found only because it looks at all of them now and then.
+The patience is a minute: nothing is found only because it looks at all of them now and then. Shows G2.
 """
 
 import os

@@ -231,6 +231,7 @@ VERBS = (
 @pytest.mark.parametrize("home", ["anonymous", "directory"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_closed_broker_keeps_no_descriptor_mapping_thread_or_memory(verb: str, home: str, broker_dir: Path) -> None:
+    """Shows G5."""
     with Child(COUNTING, broker_dir, home, verb, ROUNDS) as child:
         assert child.line() == "nothing kept"
 

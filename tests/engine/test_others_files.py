@@ -1,4 +1,4 @@
-"""Files of others in a broker's directory: shmq removes none of them, writes over none and locks none."""
+"""Files of others in a broker's directory: shmq removes none of them, writes over none and locks none. Shows G8."""
 
 import os
 from collections.abc import Callable

@@ -120,6 +120,7 @@ def patient(broker_dir: Path) -> Iterator[shmq.Broker]:
 
 
 def test_every_put_is_accepted_however_many_producers_there_are(broker_dir: Path, patient: shmq.Broker) -> None:
+    """Shows G5."""
     seed = random.randrange(1 << 30)
     print(f"seed {seed}")
     queue: shmq.Queue[Any] = patient.queue("jobs", maxsize=2, overflow="drop_oldest", max_deaths=0)

@@ -20,7 +20,7 @@ def taken(consumer: shmq.Consumer[Any]) -> Any:
 
 
 def test_what_is_more_important_is_taken_first_and_equals_in_order(queue: shmq.Queue[Any]) -> None:
-    """Strict between levels, FIFO within. Shows S27, S28, S33, S34."""
+    """Strict between levels, FIFO within. Shows S27, S28, S33, S34, G1."""
     queue.put("tidy up", priority=0)
     queue.put("usual")
     queue.put_many(["first alarm", "second alarm"], priority=9)
@@ -59,7 +59,7 @@ def test_an_arrival_of_higher_priority_is_seen_by_a_consumer_that_is_past_it(que
 
 
 def test_a_released_message_of_a_higher_level_comes_before_all_of_lower_ones(queue: shmq.Queue[Any]) -> None:
-    """The order holds for a message's whole life, across levels. Shows S2."""
+    """The order holds for a message's whole life, across levels. Shows S2, G1."""
     queue.put_many(["low 1", "low 2"], priority=2)
     queue.put_many(["high 1", "high 2"], priority=7)
     with queue.consumer() as consumer:

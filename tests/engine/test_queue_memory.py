@@ -19,6 +19,7 @@ def in_shared_memory(broker: Path) -> int:
 
 
 def test_a_thousand_empty_queues_fit_into_64_mebibytes(broker_dir: Path) -> None:
+    """Shows G5."""
     with shmq.open(broker_dir, memory="64MiB") as broker:
         before = in_shared_memory(broker_dir)
         queues = [broker.queue(f"q{number}") for number in range(1000)]

@@ -92,6 +92,7 @@ def test_what_a_handler_raises_amid_a_receive_reaches_the_caller_and_the_message
     several: bool,
     where: str,
 ) -> None:
+    """Shows G3."""
     queue.put_many(["a", "b"])
     made: Any = broker.consumer(queue, broker.queue("other")) if several else queue.consumer()
     with made as consumer:
@@ -339,6 +340,7 @@ class Timer:
 def test_nothing_stays_in_hand_wherever_a_handler_raises(
     broker: shmq.Broker, monkeypatch: Patch, work: Callable[[Queue, Any], None]
 ) -> None:
+    """Shows G3."""
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # pytest's would keep what the exception has seen
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
@@ -358,6 +360,7 @@ def test_nothing_stays_in_hand_wherever_a_handler_raises(
 def test_what_a_handler_keeps_from_being_said_of_dropped_messages_is_said_by_the_next_call(
     queue: Queue, monkeypatch: Patch, strike: Callable[[], None]
 ) -> None:
+    """Shows G3."""
     queue.put("a")
     with queue.consumer() as consumer:
         consumer.receive(timeout=0)

@@ -1,4 +1,7 @@
-"""Files of a broker's directory that are removed while it is there, as cleaners of /tmp do: it stays one broker."""
+"""Files of a broker's directory that are removed while it is there, as cleaners of /tmp do: it stays one broker.
+
+Shows G8.
+"""
 
 import logging
 import os

@@ -42,7 +42,7 @@ def test_a_consumer_takes_what_it_selects_in_order_and_leaves_the_rest(queue: sh
 
 @pytest.mark.in_hand
 def test_what_is_given_back_comes_again_first_to_whoever_selects_it(queue: shmq.Queue[Any]) -> None:
-    """Everybody who is past it can see it again. Shows S2, S81."""
+    """Everybody who is past it can see it again. Shows S2, S81, G1."""
     fill(queue, 12)
     with queue.consumer(selector="kind = 'png'") as one, queue.consumer(selector="n < 100") as two:
         taken = [one.receive(timeout=0) for _ in range(3)]

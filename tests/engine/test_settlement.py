@@ -127,6 +127,7 @@ def test_a_body_that_was_taken_away_is_gone_and_not_damaged(broker: shmq.Broker)
 
 
 def test_an_exception_after_a_steal_is_what_the_caller_sees(broker: shmq.Broker) -> None:
+    """Shows G3."""
     queue = broker.queue("stolen", maxsize=1, overflow="drop_oldest")
     queue.put("a")
     m = queue.receive(timeout=0)
@@ -137,7 +138,7 @@ def test_an_exception_after_a_steal_is_what_the_caller_sees(broker: shmq.Broker)
 
 
 def test_of_many_threads_that_settle_one_message_one_is_first(queue: shmq.Queue[Any]) -> None:
-    """Shows S49, E10."""
+    """Shows S49, E10, G3."""
     for _ in range(20):
         queue.put("a")
         m = queue.receive(timeout=1.0)
@@ -171,7 +172,7 @@ def test_the_body_can_be_read_after_the_settlement(queue: shmq.Queue[Any]) -> No
 
 
 def test_a_released_message_goes_before_all_later_ones(queue: shmq.Queue[Any]) -> None:
-    """Shows S2, S81, R2."""
+    """Shows S2, S81, R2, G1."""
     queue.put_many(range(10))
     first, second, third = queue.receive_many(3, timeout=0)
     second.release()
@@ -190,7 +191,7 @@ def test_a_retried_message_keeps_its_place(queue: shmq.Queue[Any]) -> None:
 
 
 def test_a_message_released_here_goes_first_in_another_process(broker_dir: Path, queue: shmq.Queue[Any]) -> None:
-    """Once release() has returned, nobody gets a later one first - in whatever process. Shows S2, S81."""
+    """Once release() has returned, nobody gets a later one first - in whatever process. Shows S2, S81, G1."""
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")
 while (word := listen()) != "end":

@@ -1,4 +1,7 @@
-"""A process that is stopped while it opens a broker: others hear which one it is, and wait as long as the patience."""
+"""A process that is stopped while it opens a broker: others hear which one it is, and wait as long as the patience.
+
+Shows G8.
+"""
 
 import signal
 import subprocess

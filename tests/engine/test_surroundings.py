@@ -29,6 +29,7 @@ def segment_of(broker_dir: Path) -> Path:
 def test_another_users_broker_is_refused_naming_owner_mode_and_remedy(
     broker_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Shows G8."""
     shmq.open(broker_dir, memory=MEMORY).close()
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     monkeypatch.setattr(os, "getgroups", list)
@@ -90,6 +91,7 @@ def test_a_file_in_place_of_the_directory_is_named_and_stays(tmp_path: Path, bel
 
 @pytest.mark.parametrize("text", ["", "garbage", "{}", '{"format": 2}', "[1]", "\0" * 100, "x" * 10_000])
 def test_garbage_in_place_of_the_record_is_corruption(broker_dir: Path, text: str) -> None:
+    """Shows G7."""
     broker_dir.mkdir(mode=0o700)
     (broker_dir / "segment").write_text(text)
     with pytest.raises(shmq.CorruptionError, match="segment"):

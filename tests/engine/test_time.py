@@ -58,7 +58,7 @@ def test_what_is_not_delayed_overtakes(queue: shmq.Queue[Any]) -> None:
 
 
 def test_a_delayed_message_comes_in_its_place(queue: shmq.Queue[Any]) -> None:
-    """Shows E7, R11."""
+    """Shows E7, R11, G1."""
     for delay in DELAYS:
         queue.put_many(["a", "b"], delay=delay)
         queue.put_many(["c", "d"])
@@ -216,7 +216,7 @@ def wait_for_one(queue: shmq.Queue[Any], say: Say) -> None:
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_dead_or_stopped_sleeper_does_not_delay_what_is_due(queue: shmq.Queue[Any], ending: signal.Signals) -> None:
-    """Shows R11."""
+    """Shows R11, G4."""
     other: shmq.Queue[Any] = queue.broker.queue("other")
     with Offspring(wait_for_one, other) as watcher, Offspring(wait_for_one, queue) as taker:
         watcher.expect("ready")
@@ -235,7 +235,7 @@ def put_delayed_and_die(queue: shmq.Queue[Any], say: Say) -> None:
 
 
 def test_what_a_killed_process_has_delayed_comes(queue: shmq.Queue[Any]) -> None:
-    """Shows R11."""
+    """Shows R11, G4."""
     with Offspring(put_delayed_and_die, queue) as child:
         child.expect("put")
         assert queue.get(timeout=30) == "left"
@@ -306,7 +306,7 @@ def test_what_expires_in_a_hand_is_taken_from_it(queue: shmq.Queue[Any]) -> None
 
 
 def test_what_is_released_after_its_time_does_not_come_back(queue: shmq.Queue[Any]) -> None:
-    """Shows R7."""
+    """Shows R7, G3."""
     queue.put("a", ttl=1.0)
     m = queue.receive(timeout=0)
     assert m.expires_at is not None
@@ -388,6 +388,7 @@ def test_from_a_queue_for_the_dead_the_expired_are_dropped(broker: shmq.Broker) 
 
 
 def test_many_threads_with_delays_leases_and_lives_lose_nothing(broker: shmq.Broker) -> None:
+    """Shows G3."""
     queue: shmq.Queue[Any] = broker.queue("busy", lease=5, retry_delay=0.005, max_deliveries=0)
     done: list[int] = []
     count = 400

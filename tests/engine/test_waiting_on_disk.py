@@ -41,6 +41,7 @@ def work(jobs: Queue, done: Queue, say: Say) -> None:
 
 
 def test_delays_and_pauses_of_more_than_the_slots_come_once_and_not_early(broker_dir: Path, tmp_path: Path) -> None:
+    """Shows G5."""
     with shmq.open(broker_dir, memory="16MiB") as broker, family() as children:
         jobs = broker.queue("jobs", codec="bytes", max_deliveries=0, max_deaths=0)
         done = broker.queue("done")

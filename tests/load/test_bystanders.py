@@ -1,4 +1,7 @@
-"""The cost of a queue beside its messages: an old one that nobody settles, the memory of a process, a full /dev/shm."""
+"""The cost of a queue beside its messages: an old one that nobody settles, the memory of a process, a full /dev/shm.
+
+Shows G5.
+"""
 
 import os
 import random
@@ -40,7 +43,8 @@ def echo(queue: Queue, count: int, say: Say) -> None:
 def test_a_message_that_is_never_settled_costs_one_place_and_comes_first_when_it_is_released(
     broker: shmq.Broker,
 ) -> None:
-    """2,000,000 messages pass by it through a ring of 1,024, 10,000,000 with SHMQ_FULL=1. Shows S2, S78, S81, E18."""
+    """2,000,000 messages pass by it through a ring of 1,024, 10,000,000 with SHMQ_FULL=1.
+    Shows S2, S78, S81, E18, G1."""
     count = sized(2_000_000, 10_000_000)
     queue = broker.queue("jobs", codec="bytes", maxsize=1024)
     queue.put(b"old")
@@ -60,7 +64,7 @@ def test_a_message_that_is_never_settled_costs_one_place_and_comes_first_when_it
 
 
 def test_several_old_messages_come_back_in_their_order(broker: shmq.Broker, seed: int) -> None:
-    """Shows S2, R2."""
+    """Shows S2, R2, G1."""
     rng = random.Random(seed)
     queue = broker.queue("jobs", maxsize=1024)
     for _ in range(20):
@@ -301,6 +305,7 @@ def test_a_full_dev_shm_is_an_error_with_figures_and_never_a_signal(tmp_path: Pa
 
 
 def test_usage_tells_of_no_rescue_in_a_quiet_queue(broker_dir: Path) -> None:
+    """Shows G4."""
     with shmq.open(broker_dir, memory="64MiB", patience=1.0) as broker:  # a busy machine stops a producer for a tenth
         queue = broker.queue("jobs")
         with Offspring(echo, queue, 50) as consumer:

@@ -73,6 +73,7 @@ def look(path: Path) -> Report:
 
 @pytest.mark.timeout(sized(900, 3600))
 def test_no_check_of_a_sound_broker_under_fire_finds_anything(broker_dir: Path, seed: int) -> None:
+    """Shows G7."""
     numbers = random.Random(seed)
     with shmq.open(broker_dir, memory="64MiB") as broker:
         queues = [queue_of(broker, name) for name in QUEUES]

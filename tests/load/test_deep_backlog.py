@@ -97,7 +97,7 @@ class Watch:
 def test_a_backlog_of_many_times_the_memory_arrives_in_order_and_nobody_grows(
     how: str, broker_dir: Path, tmp_path: Path, seed: int, figure: Callable[..., None]
 ) -> None:
-    """Shows S101, S106, S180."""
+    """Shows S101, S106, S180, G5."""
     count = MESSAGES // PRODUCERS
     books = [tmp_path / f"book-{number}" for number in range(CONSUMERS)]
     with shmq.open(broker_dir, memory=BUDGET, disk="8GiB") as broker, family() as children:

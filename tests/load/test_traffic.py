@@ -97,7 +97,7 @@ def run(queue: shmq.Queue[Any], how: str, count: int, batch: bool, seed: int, la
 def test_small_messages_arrive_once_and_in_order(
     how: str, batch: bool, maxsize: int, broker_dir: Path, tmp_path: Path, seed: int, figure: Callable[..., None]
 ) -> None:
-    """Shows S3, S49, S85, S92, R4."""
+    """Shows S3, S49, S85, S92, R4, G1, G3."""
     count = sized(2_000_000, 20_000_000) // PRODUCERS
     with shmq.open(broker_dir, memory="64MiB", patience=PATIENCE) as broker:
         queue = broker.queue("load", codec="bytes", maxsize=maxsize)

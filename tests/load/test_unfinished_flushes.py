@@ -33,6 +33,7 @@ def put_and_get_on_a_full_disk(queue: shmq.Queue[Any], say: Say) -> None:
 
 
 def test_nothing_is_lost_when_flushes_fail_beside_a_deep_backlog(broker_dir: Path) -> None:
+    """Shows G5."""
     with shmq.open(broker_dir, memory="64MiB", disk="8GiB") as broker:
         queue = broker.queue("backlog", codec="bytes", max_memory="16MiB")
         with Offspring(put_and_get_on_a_full_disk, queue) as child:

@@ -22,6 +22,7 @@ def asleep(queue: Queue[Any]) -> int:
 
 @pytest.mark.parametrize("attempt", range(10))
 def test_a_consumer_killed_while_it_waits_freezes_nobody(attempt: int, start: Start, eventually: Eventually) -> None:
+    """Shows G4."""
     ctx = get_context("fork")
     queue: Queue[Any] = Queue()
     results: Queue[Any] = Queue()
@@ -41,6 +42,7 @@ def test_a_consumer_killed_while_it_waits_freezes_nobody(attempt: int, start: St
 def test_a_producer_killed_at_work_leaves_whole_objects_only(
     ctx: Any, start: Start, eventually: Eventually, signal_number: signal.Signals
 ) -> None:
+    """Shows G2."""
     queue = ctx.Queue()
     child = start(ctx, children.put_numbers, queue, 0, 10_000_000)
     eventually(lambda: queue.qsize() > 100)

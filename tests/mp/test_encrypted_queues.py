@@ -45,6 +45,7 @@ def take(queue: Queue[str], key: bytes = b"") -> str:
 def test_what_a_process_puts_can_be_read_on_disk_only_without_a_key(
     make: "type[Queue[str]]", key: bytes | None
 ) -> None:
+    """Shows G8."""
     if key is not None:
         set_encryption_key(key)
     queue = flowing(make())
@@ -57,6 +58,7 @@ def test_what_a_process_puts_can_be_read_on_disk_only_without_a_key(
 
 
 def test_a_child_encrypts_what_it_puts_there_and_in_queues_of_its_own(ctx: Any, start: Start) -> None:
+    """Shows G8."""
     set_encryption_key(KEY)
     queue, said = flowing(Queue[str]()), SimpleQueue[Any]()
     children.put_secrets(queue, range(COUNT))

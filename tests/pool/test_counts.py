@@ -1,4 +1,4 @@
-"""run() returns what became of the messages, and that is true whenever a worker is killed."""
+"""run() returns what became of the messages, and that is true whenever a worker is killed. Shows G2."""
 
 import multiprocessing
 import os

@@ -356,6 +356,8 @@ def without_a_text() -> BaseException:
 def test_an_exception_that_leads_back_to_itself_is_a_failed_attempt(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture, made: Callable[[], BaseException]
 ) -> None:
+    """Shows G2."""
+
     def handle(message: shmq.Message[str]) -> None:
         raise made()
 

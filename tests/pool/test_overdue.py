@@ -1,4 +1,4 @@
-"""Handlers that hang, and what else is in the way of a pool's end: killed and replaced, or told."""
+"""Handlers that hang, and what else is in the way of a pool's end: killed and replaced, or told. Shows G2."""
 
 import os
 import signal

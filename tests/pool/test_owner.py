@@ -69,6 +69,7 @@ def owner(folder: Path, start: str) -> Iterator[tuple[subprocess.Popen[bytes], s
 
 @pytest.mark.parametrize("start", ["fork", "spawn", "forkserver", "thread", "heir", "exec", "results"])
 def test_workers_of_a_killed_pool_end_though_there_is_work(tmp_path: Path, start: str) -> None:
+    """Shows G2."""
     with owner(tmp_path, start) as (process, broker):
         pids = broker.queue("pids")
         workers: set[int] = set()

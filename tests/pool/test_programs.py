@@ -135,6 +135,7 @@ def finished(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_killed_worker_loses_nothing_ten_times_in_a_row(tmp_path: Path) -> None:
+    """Shows G2."""
     for _ in range(10):
         run = finished(tmp_path, KILLED_WORKER)
         assert (run.returncode, run.stdout) == (0, "")

@@ -81,6 +81,7 @@ class Waits:
 def test_work_that_was_not_done_is_a_failed_attempt(
     broker: shmq.Broker, handler: Any, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Shows G2."""
     done.clear()
     jobs = broker.queue("jobs", max_deliveries=2, retry_delay=0)
     jobs.put("a")

@@ -116,6 +116,7 @@ def test_a_segment_of_another_version_names_the_field_that_differs(
 
 
 def test_no_content_of_the_header_crashes_an_attach(broker: BrokerDirectory, seed: int) -> None:
+    """Shows G7."""
     rng = random.Random(seed)
     path = segment_of(broker)
     good = path.read_bytes()[:2048]
@@ -133,7 +134,7 @@ def test_no_content_of_the_header_crashes_an_attach(broker: BrokerDirectory, see
 
 
 def test_no_content_of_the_tables_crashes_a_member(broker: BrokerDirectory, seed: int) -> None:
-    """In a child, which must end by its own exit, not by a signal."""
+    """In a child, which must end by its own exit, not by a signal. Shows G7."""
     rng = random.Random(seed)
     path = segment_of(broker)
     tables = 8192 + 640 * 1024 + 64 * 4096 + 8 * 100  # header, rows, queue directory, granule map
@@ -167,7 +168,7 @@ def test_another_users_segment_is_refused_with_its_owner(broker: BrokerDirectory
 
 
 def test_a_full_shared_memory_is_an_error_with_figures_and_never_a_signal(tmp_path: Path) -> None:
-    """With a /dev/shm of this test alone, too small for the tables of a segment."""
+    """With a /dev/shm of this test alone, too small for the tables of a segment. Shows G5."""
     program = textwrap.dedent(
         """
         import sys
@@ -326,6 +327,7 @@ def come_and_go(broker: BrokerDirectory, told: int, rounds: int) -> None:
 
 
 def test_a_storm_of_members_of_which_a_third_is_killed_leaves_a_clean_table(broker: BrokerDirectory, seed: int) -> None:
+    """Shows G4."""
     rng = random.Random(seed)
     count, rounds = 60, 4
     victims = set(rng.sample(range(count), count // 3))

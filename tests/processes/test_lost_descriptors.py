@@ -1,4 +1,4 @@
-"""Descriptors that a program closes beneath shmq, as daemons do, or lays other files on."""
+"""Descriptors that a program closes beneath shmq, as daemons do, or lays other files on. Shows G2."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""`shmq check` only looks: not a byte changes, and no lock, right or process keeps it from an answer."""
+"""`shmq check` only looks: not a byte changes, and no lock, right or process keeps it from an answer. Shows G7."""
 
 import contextlib
 import ctypes

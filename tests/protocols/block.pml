@@ -14,7 +14,8 @@
  * any step. Two reapers then settle its affairs, each may be stopped anywhere, and the row goes to an heir, who gets
  * the entry if it was not settled. A sweeper looks for leaked views all the time. The block is taken again as soon as it
  * is FREE. Properties: what is in use is never freed; a live view keeps its bit; the next use keeps its bit; when all
- * is done one sweep is enough for the block to be free, whoever died where. Each shared access is one step. */
+ * is done one sweep is enough for the block to be free, whoever died where. Each shared access is one step.
+ * Shows G3. */
 #ifndef BUG
 #define BUG 0
 #endif

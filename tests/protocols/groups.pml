@@ -25,7 +25,7 @@
  *   9  who is refused where somebody was refused before leaves no new version: it is forgotten with that one
  *   10  ... or frees a group whose owner is giving its last one back before the heads are turned back to that
  *
- * Shows R6. */
+ * Shows R6, G1. */
 #ifndef BUG
 #define BUG 0
 #endif

@@ -27,7 +27,7 @@
  *   8  a newcomer takes room that those in line are to have      (-DLIMIT=2)
  *   9  the second in line does not look at the first
  *
- * Shows R13, R20. */
+ * Shows R13, R20, G1. */
 #ifndef BUG
 #define BUG 0
 #endif

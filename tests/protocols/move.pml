@@ -16,7 +16,7 @@
  *   2  the mover shows the target before it settles the source
  *   3  the reaper's CAS of the target is from any PENDING word, that of the next use of the slot, too
  *   4  a reaper does not look at the source: what is PENDING is shown
- *   5  a reaper does not look at the source: what is PENDING is withdrawn */
+ *   5  a reaper does not look at the source: what is PENDING is withdrawn. Shows G3. */
 #ifndef BUG
 #define BUG 0
 #endif

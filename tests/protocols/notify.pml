@@ -20,7 +20,7 @@
  *   6  who was told of two queues passes on only the one it did not take from   (-DDEATHS=0 -DWHO=3 -DN0=1)
  *   7  the wake word is read after the announcement and the look                (-DDEATHS=0)
  *
- * Shows S44, S55, S65, C5, C7, R4. */
+ * Shows S44, S55, S65, C5, C7, R4, G4, G6. */
 #ifndef BUG
 #define BUG 0
 #endif

@@ -25,7 +25,7 @@
  *
  *   9  the head moves though it is not where it was seen: its new value, which a release has set, does not count
  *
- * Shows S2, S24, S38, R1, R2. */
+ * Shows S2, S24, S38, R1, R2, G1, G4. */
 #ifndef BUG
 #define BUG 0
 #endif

@@ -14,7 +14,7 @@
  *   1  the process row's generation is looked at once, before the sweep, and not after each word
  *   2  whose the consumer row is, is looked at once, before the sweep, and not after each word
  *
- * Shows C12. */
+ * Shows C12, G3, G4. */
 #ifndef BUG
 #define BUG 0
 #endif

@@ -23,7 +23,7 @@
  *   6  the taker passes a claimed slot
  *   7  an entry is looked for at its own lap only, not by its true position
  *
- * Shows S3, E1, E2, E3, E18. */
+ * Shows S3, E1, E2, E3, E18, G1, G3. */
 #ifndef BUG
 #define BUG 0
 #endif

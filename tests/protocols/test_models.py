@@ -170,6 +170,7 @@ def output_of(search: Search, directory: Path, tool: Callable[[str], str]) -> st
 def test_the_whole_state_space_of_a_protocol_holds_no_error(
     search: Search, tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
+    """Shows G1."""
     output = output_of(search, tmp_path, tool)
     errors = ERRORS.search(output)
     assert errors is not None, output

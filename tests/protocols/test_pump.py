@@ -21,7 +21,7 @@ SCHEDULES = 5000 if os.environ.get("SHMQ_FULL") == "1" else 150
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("plan", PLANS)
 def test_random_schedules_of_the_pump_break_no_promise(plan: str, seed: int) -> None:
-    """Shows S144, S182."""
+    """Shows S144, S182, G5."""
     counts: dict[str, int] = {}
     for number in range(seed, seed + SCHEDULES):
         try:

@@ -26,7 +26,8 @@
  *   3  a volunteer does not look at the places again once it stands on the list
  *   4  the second watcher that finds the first place vacant believes that nothing is to be watched   (-DHOLDER=0)
  *   5  a place is taken from the dead only, not from the silent                                      (-DSTOPS=1)
- *   6  who was stopped does not look whether it still has its place                                  (-DSTOPS=1) */
+ *   6  who was stopped does not look whether it still has its place                                  (-DSTOPS=1)
+ * Shows G4. */
 #ifndef BUG
 #define BUG 0
 #endif

@@ -1,4 +1,4 @@
-"""Every line of the design that shmq carries over is shown by tests, or the page says why not."""
+"""Every guarantee is shown by tests, and every line of the design that shmq carries over, or the page says why not."""
 
 import json
 import subprocess
@@ -20,6 +20,7 @@ AWAITED = {
 STATEMENTS = (range(1, 107), range(111, 114), range(117, 147), range(165, 206))
 NAMES = [f"S{n}" for numbers in STATEMENTS for n in numbers]
 NAMES += [*(f"E{n}" for n in range(1, 21)), *(f"C{n}" for n in range(1, 15)), *(f"R{n}" for n in range(1, 23))]
+NAMES += [f"G{n}" for n in range(1, 9)]
 
 
 @pytest.fixture
@@ -80,9 +81,10 @@ def test_what_is_wrong_is_told(tool_module: ModuleType) -> None:
 def test_marks_are_found_in_docstrings_comments_tables_and_models(tool_module: ModuleType, tmp_path: Path) -> None:
     places = {
         "tests/engine/test_a.py": 'def test_one() -> None:\n    """It.\n\n    Shows S1,\n    E2 and R3.\n    """\n',
-        "tests/engine/test_b.py": 'def test_two() -> None:\n    """S7 is not said to be shown."""\n',
+        "tests/engine/test_b.py": '"""Two. Shows G4."""\n\ndef test_two() -> None:\n    """S7 is not shown."""\n',
         "native/tests/ring/test_c.c": "/* One. Shows C5,\n * R1. */\nstatic void three(void) {\n}\n"
         "static void no(void) {\n",
+        "native/tests/ring/test_d.c": "/* All of it. Shows G2. */\n\n#include <a.h>\n",
         "native/tests/contract.h": "/* Shows S8. */\nstatic void of_each_store(void) {\n}\n",
         "native/killstep/scenarios.c": '    {"put-few", a, 0}, /* Shows E1. */\n    {"put", a, 0},\n',
         "tests/protocols/m.pml": "/* A model.\n *\n * Shows R4. */\nbyte x; /* Shows R5. */\n",
@@ -94,6 +96,8 @@ def test_marks_are_found_in_docstrings_comments_tables_and_models(tool_module: M
         ("C5", "native/tests/ring/test_c.c::three"),
         ("E1", "native/killstep/scenarios.c::put-few"),
         ("E2", "tests/engine/test_a.py::test_one"),
+        ("G2", "native/tests/ring/test_d.c"),
+        ("G4", "tests/engine/test_b.py"),
         ("R1", "native/tests/ring/test_c.c::three"),
         ("R3", "tests/engine/test_a.py::test_one"),
         ("R4", "tests/protocols/m.pml"),
@@ -110,3 +114,5 @@ def test_the_tool_has_help_and_refuses_what_it_does_not_know() -> None:
     assert (refused.returncode, "unknown: S999" in refused.stderr) == (2, True)
     one = subprocess.run([command, "S46"], stdout=subprocess.PIPE, text=True, check=True).stdout
     assert "tests/repo/test_architecture.py::" in one
+    many = subprocess.run([command, "G8"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert "tests/engine/test_encryption.py" in many

@@ -56,6 +56,7 @@ def test_a_batch_reads_what_is_on_disk(spark: SparkSession, broker: shmq.Broker,
 def test_a_stream_takes_what_is_on_disk_once_and_in_order(
     spark: SparkSession, broker: shmq.Broker, orders: shmq.Queue[Any], tmp_path: Path
 ) -> None:
+    """Shows G5."""
     frame = spark.readStream.format("shmq").option("path", broker.path or "").option("queue", "orders")
     frame = frame.option("subscription", "etl").option("maxRowsPerBatch", "10000").load().select("body")
     writer = frame.writeStream.format("shmq").option("path", broker.path or "").option("queue", "results")

@@ -248,6 +248,7 @@ def test_more_batches_than_the_memory_holds_wait_for_room(make: Make) -> None:
 def test_what_does_not_fit_into_memory_can_be_read_on_disk_only_without_a_key_file(
     make: Make, tmp_path: Path, encrypts: bool
 ) -> None:
+    """Shows G8."""
     from shmq.spark.warm.task import through_pool
     from tests.spark.warm_calls import SECRET, SECRETS
 

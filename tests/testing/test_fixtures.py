@@ -50,6 +50,7 @@ def test_that_uses_none():
 
 
 def test_fixtures_give_brokers_and_leave_nothing(tmp_path: Path) -> None:
+    """Shows G8."""
     (tmp_path / "test_orders.py").write_text(TESTS)
     place = tmp_path / "files"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={place}", "test_orders.py"]

@@ -166,6 +166,7 @@ def test_the_forger_can_make_good_ones() -> None:
 
 @pytest.mark.parametrize("data", FORGED, ids=lambda data: repr(data[:70]))
 def test_a_forged_pickle_is_a_decode_error(data: bytes) -> None:
+    """Shows G7."""
     with pytest.raises(DecodeError, match=r"not a pickle|cannot be unpickled"):
         decode(PICKLE, None, data, "pickle")
 

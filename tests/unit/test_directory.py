@@ -74,6 +74,7 @@ def write_header(path: Path, field: str, content: bytes) -> None:
 
 
 def test_open_makes_a_private_directory_with_a_segment(directory: BrokerDirectory, broker_dir: Path) -> None:
+    """Shows G8."""
     before = os.umask(0o077)
     try:
         member = directory.open(BrokerSettings(memory=MEMORY))
@@ -195,7 +196,7 @@ def test_a_lost_segment_is_made_anew_and_logged(
 def test_a_segment_that_is_there_is_of_this_boot_whatever_id_its_maker_saw(
     directory: BrokerDirectory, used: bool
 ) -> None:
-    """A tmpfs outlives no boot, and a container may have an id of its own."""
+    """A tmpfs outlives no boot, and a container may have an id of its own. Shows G8."""
     first = directory.open(BrokerSettings(memory=MEMORY))
     write_header(Path("/dev/shm", first.name), "boot_id", uuid4().bytes)
     if not used:
@@ -263,6 +264,7 @@ def test_a_record_of_another_format_is_left_alone(directory: BrokerDirectory, br
 
 
 def test_a_directory_that_everybody_may_change_is_refused(directory: BrokerDirectory, broker_dir: Path) -> None:
+    """Shows G8."""
     broker_dir.mkdir()
     broker_dir.chmod(0o777)
     with pytest.raises(PermissionError, match="0o777"):

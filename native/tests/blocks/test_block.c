@@ -445,6 +445,7 @@ static void test_stale_hints_lead_nowhere_and_are_cleared(void) {
     end();
 }
 
+/* Shows G7. */
 static void test_damage_in_the_words_is_reported(void) {
     begin();
     shmq_block block = take(2000), next = take(2000);

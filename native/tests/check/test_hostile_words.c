@@ -38,6 +38,7 @@ static void meets(void *field, uint64_t wrong) {
     CHECK_EQUAL(shmq_load_relaxed(h.word), h.sound);
 }
 
+/* Shows G7. */
 static void each_word_that_leads_somewhere_is_read_once(void) {
     shmq_ring_shm *ring = &q->page->ring;
     shmq_directory_shm *entry = &m->directory[q->index];

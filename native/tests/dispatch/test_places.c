@@ -115,6 +115,7 @@ static void a_place_is_offered_and_its_owner_takes_it_up(void) {
     end();
 }
 
+/* Shows G4. */
 static void a_place_that_nobody_takes_up_goes_to_the_next(void) {
     begin_in_real_time(1);
     uint32_t live = open_row(qa, 0), stopped = open_row(qb, 9), next = open_row(qa, 0), last = open_row(qa, 0);
@@ -152,6 +153,7 @@ static void one_that_comes_back_before_it_is_passed_has_its_place(void) {
     end();
 }
 
+/* Shows G4. */
 static void many_that_are_stopped_cost_as_much_as_two(void) {
     begin(1);
     uint32_t live = open_row(qa, 0), stopped[MANY];

@@ -263,7 +263,7 @@ static void test_a_dead_sleeper_does_not_keep_a_wake(void) {
     end();
 }
 
-/* Asleep in its call, or awake between two looks: there is nobody that would look by itself. */
+/* Asleep in its call, or awake between two looks: there is nobody that would look by itself. Shows G4. */
 static void test_for_one_that_died_amid_its_wait_the_next_is_woken(void) {
     for (uint32_t asleep = 0; asleep < 2; asleep++) {
         begin(0);
@@ -316,7 +316,7 @@ static uint32_t served(const uint32_t row[5]) {
 
 static uint32_t privileges(void) { return shmq_load_seq(&m->process->privileges); }
 
-/* A live consumer has a privilege, so that the watch looks after its process. */
+/* A live consumer has a privilege, so that the watch looks after its process. Shows G4. */
 static void test_who_keeps_others_waiting_has_a_privilege(void) {
     begin(1);
     uint32_t first = open_row(0, false);

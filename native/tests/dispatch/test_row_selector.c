@@ -1,4 +1,4 @@
-/* Sleepers with selectors: a notifier looks for them, and wakes those that want what has come. */
+/* Sleepers with selectors: a notifier looks for them, and wakes those that want what has come. Shows G4, G6. */
 #include <pthread.h>
 
 #include "number_selector.h"

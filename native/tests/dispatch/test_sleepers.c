@@ -412,7 +412,7 @@ static void a_reaper_that_sleeps_does_not_wait_for_the_structure_lock(void) {
     end();
 }
 
-/* Late, and nobody ended the sleep: somebody was stopped who owed the wake, or died with it. */
+/* Late, and nobody ended the sleep: somebody was stopped who owed the wake, or died with it. Shows G4. */
 static void a_wake_that_a_dying_one_got_is_no_rescue(void) {
     begin();
     shmq_delivery d = {.enqueued_ns = shmq_now_ns() - a->patience_ns};

@@ -341,6 +341,7 @@ static void look_meanwhile(void) {
     }
 }
 
+/* Shows G5. */
 static void what_goes_to_disk_during_the_look_is_found_there(void) {
     begin();
     put_numbers(q, 0, MANY);

@@ -1,5 +1,5 @@
 /* Messages on disk are encrypted: nothing of them can be read there. Rows count only where they were written, and all
- * stays as it is without the key. */
+ * stays as it is without the key. Shows G8. */
 #include <errno.h>
 
 #include "flow_pair.h"

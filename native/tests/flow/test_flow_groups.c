@@ -1,4 +1,4 @@
-/* Groups of a queue that flows: which row comes in by itself, and what is taken when no other one can. */
+/* Groups of a queue that flows: which row comes in by itself, and what is taken when no other one can. Shows G5. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Processes that put and take on a queue which flows are killed at random moments, movers amid their turns among them: no message
  * is lost, none comes twice, and those of one producer stay in their order. Some expire, and housekeeping, which is killed as well, looks for them: none
- * comes late, and none is left. Arguments: rounds, seed. */
+ * comes late, and none is left. Arguments: rounds, seed. Shows G8. */
 #include <signal.h>
 #include <sys/mman.h>
 #include <time.h>

@@ -1,4 +1,5 @@
-/* Takers that leave messages of a queue that has flowed to other consumers: of higher rank, or with a live place. */
+/* Takers that leave messages of a queue that has flowed to other consumers: of higher rank, or with a live place.
+ * Shows G5. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <time.h>

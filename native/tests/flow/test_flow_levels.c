@@ -227,6 +227,7 @@ static void a_mover_dies_at(uint32_t depth, enum faulty_death when) {
     CHECK(shmq_load_seq(&q->page->unfinished) != 0);
 }
 
+/* Shows G5. */
 static void a_mover_that_dies_in_one_level_loses_and_doubles_nothing(void) {
     for (uint32_t depth = 0; depth < LEVELS; depth++) {
         for (int behind = 0; behind < 2; behind++) {

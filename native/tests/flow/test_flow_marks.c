@@ -1,5 +1,5 @@
 /* Rows that came in by themselves and are to be marked as gone: a disk that fails, movers that die before or behind it, marks that were
- * changed. */
+ * changed. Shows G5. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -81,7 +81,7 @@ static void they_are_found_on_disk_in_their_order_and_others_stay_there(void) {
 }
 
 /* One is in the front ring, since it was delivered once more; one in the back ring among rows, since a consumer had it when
- * they went. */
+ * they went. Shows G5. */
 static void they_are_found_in_the_order_of_places_wherever_they_lie(void) {
     begin();
     slots = shmq_slot_count(&q->first);

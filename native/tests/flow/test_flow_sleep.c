@@ -106,7 +106,8 @@ static void drain(uint64_t in_hand) {
     end();
 }
 
-/* All are threads of one process, which alone sleeps: none of them can watch it. A look at rows counts as something in hand. */
+/* All are threads of one process, which alone sleeps: none of them can watch it. A look at rows counts as something in hand.
+ * Shows G5. */
 static void takers_that_want_none_of_the_rows_let_each_other_sleep(void) {
     begin();
     put_numbers(q, 0, MANY);
@@ -143,7 +144,7 @@ static void starved_takers_let_each_other_sleep(void) {
 
 static void patient(void) { m->patience_ns = other->patience_ns = 3600 * SECOND; /* nobody looks by time */ }
 
-/* The first one finds no slot for the rows; the other one wants nothing but what is put. */
+/* The first one finds no slot for the rows; the other one wants nothing but what is put. Shows G5. */
 static void a_starved_taker_passes_the_wake_on(void) {
     begin();
     put_numbers(q, 0, MANY);
@@ -186,7 +187,7 @@ static void begin_levels(void) {
     theirs = scratch_declare(other, "levels", d, 0);
 }
 
-/* A producer is about to put it, in the more important level. In the other one no slot is free for rows. */
+/* A producer is about to put it, in the more important level. In the other one no slot is free for rows. Shows G5. */
 static void who_found_a_claim_above_rows_is_woken_for_it(void) {
     begin_levels();
     for (uint64_t i = 0; i < MANY; i++) {

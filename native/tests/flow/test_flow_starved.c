@@ -1,4 +1,5 @@
-/* Takers of a queue that flows which can have nothing now: they sleep until they can. And what a get costs when the flow has ended. */
+/* Takers of a queue that flows which can have nothing now: they sleep until they can. And what a get costs when the flow has ended.
+ * Shows G5. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* A process is killed before, behind and amid each call to the system that it makes for the files of a queue that flows: others lose
- * nothing of what was accepted, get nothing twice, and count what is there. */
+ * nothing of what was accepted, get nothing twice, and count what is there. Shows G5. */
 #include <grp.h>
 
 #include "deadly_calls.h"

@@ -1,5 +1,5 @@
 /* Other movers are in the way: a call that does not wait gives up beside one whose turn does not end, and beside no others,
- * however long they keep it from its own turn. */
+ * however long they keep it from its own turn. Shows G5. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>

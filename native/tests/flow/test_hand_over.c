@@ -1,4 +1,4 @@
-/* A ring that is full, with nothing on disk: its oldest entries go into the front ring, and meet no disk. */
+/* A ring that is full, with nothing on disk: its oldest entries go into the front ring, and meet no disk. Shows G8. */
 #include "flow_pair.h"
 #include "shmq/cold.h"
 

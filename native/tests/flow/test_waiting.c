@@ -28,6 +28,7 @@ static void put_later(shmq_queue *to, uint64_t from, uint64_t count, uint64_t de
 
 static uint64_t waiting(void) { return shmq_waiting_rows(q).count; }
 
+/* Shows G5. */
 static void more_wait_than_there_are_slots_and_others_pass(void) {
     begin();
     put_later(q, 0, MANY, HOUR);
@@ -87,6 +88,7 @@ static void what_is_due_comes_at_its_place(void) {
     end();
 }
 
+/* Shows G5. */
 static void each_comes_when_it_is_due_however_they_lie(void) {
     begin();
     uint64_t now = shmq_now_ns(), got = 0, waited, latest = 0;
@@ -119,6 +121,7 @@ static void a_taker_asleep_is_woken_when_one_is_due(void) {
     end();
 }
 
+/* Shows G5. */
 static void browsers_and_movers_find_them_at_their_places(void) {
     begin();
     const uint64_t many = 6 * shmq_slot_count(&q->first);
@@ -320,7 +323,7 @@ static void files_have_their_rows_in_the_order_of_their_times(void) {
     end();
 }
 
-/* It makes rows due earlier than their files were sorted by. */
+/* It makes rows due earlier than their files were sorted by. Shows G5. */
 static void max_ttl_holds_for_what_waits_on_disk(void) {
     begin();
     for (uint64_t i = 0; i < MANY; i++) {

@@ -349,7 +349,7 @@ static void *sleep_there(void *nothing) {
     return NULL;
 }
 
-/* Shows C14. */
+/* Shows C14, G4. */
 static void test_who_sleeps_at_it_is_woken(void) {
     begin();
     for (uint64_t i = 0; i < 4; i++) {

@@ -202,6 +202,7 @@ static void a_ticket_that_its_dead_holder_has_not_shown_is_in_nobodys_way(void) 
     end();
 }
 
+/* Shows G1. */
 static void a_stopped_process_is_passed_after_one_patience_and_keeps_its_place(void) {
     begin(2);
     fill(2);
@@ -228,7 +229,8 @@ static void a_stopped_process_is_passed_after_one_patience_and_keeps_its_place(v
     end();
 }
 
-/* Of one process each. The first one costs a patience; then all that are in the way are called, and have one together. */
+/* Of one process each. The first one costs a patience; then all that are in the way are called, and have one together.
+ * Shows G1. */
 static void many_that_are_stopped_in_a_row_cost_two_patiences(void) {
     begin(2);
     fill(2);

@@ -1,5 +1,5 @@
 /* A producer that is stopped between its claim and its publish: what it costs others, and how it goes on. The stopped one
- * is a second member of this process whose claims are written by hand: alive, and never moving. */
+ * is a second member of this process whose claims are written by hand: alive, and never moving. Shows G4. */
 #include <sys/uio.h>
 
 #include "scratch_segment.h"

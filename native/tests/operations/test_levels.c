@@ -96,7 +96,7 @@ static bool late_arrival(void *context, const shmq_ring *level, const shmq_deliv
     return true;
 }
 
-/* Shows S35, S37, S38. */
+/* Shows S35, S37, S38, G1. */
 static void what_arrives_above_a_taker_on_its_way_down_is_taken_first(void) {
     begin(0);
     shmq_subscription s;
@@ -176,7 +176,7 @@ static void what_is_given_back_above_a_taker_on_its_way_down_is_taken_first(void
     end();
 }
 
-/* Each goes back to its level, marked, before what came later there. */
+/* Each goes back to its level, marked, before what came later there. Shows G1. */
 static void what_the_dead_held_goes_back_to_its_level(void) {
     begin(0);
     put_some_everywhere();

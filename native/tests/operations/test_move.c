@@ -162,6 +162,7 @@ static void test_what_is_pending_is_passed_and_waited_for(void) {
     end(false);
 }
 
+/* Shows G2. */
 static void test_a_mover_that_died_before_the_decision_has_moved_nothing(void) {
     const uint32_t sizes[] = {8, 400};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -182,6 +183,7 @@ static void test_a_mover_that_died_before_the_decision_has_moved_nothing(void) {
     }
 }
 
+/* Shows G2. */
 static void test_a_mover_that_died_after_the_decision_has_moved_it(void) {
     const uint32_t sizes[] = {8, 400};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {

@@ -119,6 +119,7 @@ static void a_look_that_a_claim_has_ended_is_not_remembered(void) {
     end();
 }
 
+/* Shows G2. */
 static void the_reaper_raises_what_a_dead_notifier_has_not(void) {
     begin();
     find_nothing();

@@ -165,7 +165,8 @@ static void a_message_that_cannot_be_whole_is_told(void) {
     end();
 }
 
-/* A sound message of another queue, at the same position, as if the map of the memory gave both the same slots. */
+/* A sound message of another queue, at the same position, as if the map of the memory gave both the same slots.
+ * Shows G7. */
 static void a_message_of_another_queue_is_told(void) {
     static unsigned char large[5000], kept[SHMQ_SLOT_MAX];
     begin(0);

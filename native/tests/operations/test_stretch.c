@@ -1,5 +1,5 @@
 /* The counts that a process keeps are those that a look at every slot finds, whatever was done since, and by whom. This
- * holds after a death between a slot and the word of its stretch, too. */
+ * holds after a death between a slot and the word of its stretch, too. Shows G6. */
 #include <pthread.h>
 
 #include "scratch_queue.h"

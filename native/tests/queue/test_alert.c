@@ -1,4 +1,4 @@
-/* Alerts: who tells, how often, and what is left to tell. */
+/* Alerts: who tells, how often, and what is left to tell. Shows G5. */
 #include "flow_pair.h"
 #include "shmq/alert.h"
 #include "shmq/ring_move.h"

@@ -419,6 +419,7 @@ static void test_rings_are_of_one_size_whatever_was_made_before_and_the_end_of_m
     end();
 }
 
+/* Shows G5. */
 static void test_who_comes_to_take_out_what_fills_the_memory_finds_room(void) {
     begin();
     shmq_queue *q = scratch_queue(m, "full", 0, true);

@@ -1,5 +1,5 @@
 /* After more messages than any test can send: laps of 32 bits and positions of 44 begin with 0 again. A process that
- * was away meanwhile, or comes then for the first time, finds the entries that are there. */
+ * was away meanwhile, or comes then for the first time, finds the entries that are there. Shows G1. */
 #include "../killstep/ring_place.h"
 #include "scratch_queue.h"
 #include "shmq/subscription.h"
@@ -182,7 +182,7 @@ static void the_head_does_not_stay_behind_where_nobody_takes(void) {
 }
 
 /* A consumer that looks whether there is anything begins at the head, which says nothing of what is older than a lap. Shows
- * S2. */
+ * S2. Shows G1. */
 static void what_comes_back_from_laps_ago_is_there_for_who_looks(void) {
     begin(0);
     put_some(0, 1);
@@ -296,7 +296,7 @@ static void take_all(board *b, unsigned number) {
     shmq_subscription_end(&s);
 }
 
-/* Each process its own member; the numbers begin again in the midst of it. Shows S2, S23. */
+/* Each process its own member; the numbers begin again in the midst of it. Shows S2, S23, G1. */
 static void all_are_taken_once_and_in_order_while_numbers_begin_again(void) {
     begin(POSITIONS_BEGIN_AGAIN - PRODUCERS * EACH / 2);
     board *b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

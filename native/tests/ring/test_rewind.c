@@ -54,7 +54,7 @@ static uint64_t told_at(uint64_t epoch) {
 }
 
 /* A taker that is about to take one old entry must see that an older one was released: so the cell has the position
- * itself, and not the end of the ring's reach, which is the same for both. Shows S37, S38, R2. */
+ * itself, and not the end of the ring's reach, which is the same for both. Shows S37, S38, R2, G1. */
 static void test_a_release_tells_the_position_of_an_old_entry_itself(void) {
     begin();
     put();

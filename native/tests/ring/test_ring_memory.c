@@ -45,6 +45,7 @@ static shmq_status put(shmq_queue *queue, uint64_t *number) {
     return status;
 }
 
+/* Shows G5. */
 static void test_slots_get_memory_as_the_tail_comes_to_them_and_once_only(void) {
     begin(4096);
     CHECK_EQUAL(shmq_slot_count(&q->first), 4096);
@@ -95,7 +96,8 @@ static void test_a_deleted_queue_gives_its_memory_back_to_the_system(void) {
     end();
 }
 
-/* A death between the reservation and its note leaves memory that nobody counts; the rebuild that follows gives it back. */
+/* A death between the reservation and its note leaves memory that nobody counts; the rebuild that follows gives it back.
+ * Shows G5. */
 static void test_memory_that_a_dead_process_has_reserved_and_not_noted_comes_back(void) {
     begin(0);
     shmq_member *victim = scratch_attach();

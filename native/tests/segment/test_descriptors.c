@@ -96,7 +96,7 @@ static void await_death(uint32_t row) {
     }
 }
 
-/* Nobody may touch what is its own before it can have found out. Shows G1. */
+/* Nobody may touch what is its own before it can have found out. Shows G1, G2. */
 static void test_a_process_that_runs_without_its_lock_has_the_patience_to_find_out(void) {
     begin();
     child c = lockless();
@@ -151,6 +151,7 @@ static void test_a_killed_process_is_dead_at_once(void) {
     end();
 }
 
+/* Shows G2. */
 static void test_a_stranger_s_file_proves_no_death_and_gets_no_memory(void) {
     begin();
     shmq_member *other = scratch_attach();

@@ -47,6 +47,7 @@ static void end(shmq_member *m, shmq_queue *q) {
     scratch_remove();
 }
 
+/* Shows G7. */
 static void test_who_sleeps_mends_it(void) {
     shmq_member *m;
     shmq_queue *q;

@@ -365,6 +365,7 @@ static void test_a_deleted_directory_is_noticed_by_all(void) {
     CHECK(!scratch_exists());
 }
 
+/* Shows G8. */
 static void test_a_segment_is_joined_and_removed_only_for_the_directory_that_it_names(void) {
     char ours[] = "/tmp/shmq-ctest-XXXXXX", other[] = "/tmp/shmq-ctest-XXXXXX";
     CHECK(mkdtemp(ours) != NULL && mkdtemp(other) != NULL);

@@ -187,7 +187,7 @@ static void test_the_map_is_rebuilt_after_a_death_inside_the_lock(void) {
     scratch_remove();
 }
 
-/* A wrong count is told, changes nothing for good, and is right again after a rebuild. */
+/* A wrong count is told, changes nothing for good, and is right again after a rebuild. Shows G7. */
 static void test_the_header_counts_what_the_map_says(void) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
@@ -269,6 +269,7 @@ static void test_memory_that_was_used_is_found_below_the_mark(void) {
     scratch_remove();
 }
 
+/* Shows G7. */
 static void test_a_damaged_root_is_counted_and_harms_no_other(void) {
     scratch_create(false);
     shmq_member *m = scratch_attach();

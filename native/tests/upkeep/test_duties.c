@@ -71,7 +71,7 @@ static void a_round_reaps_one_of_the_dead(void) {
     end();
 }
 
-/* Of who is busy: it is not to make a thousand calls for each of them. */
+/* Of who is busy: it is not to make a thousand calls for each of them. Shows G4. */
 static void the_next_calls_reap_the_others(void) {
     begin();
     shmq_member *dead[3] = {dead_member(), dead_member(), dead_member()};

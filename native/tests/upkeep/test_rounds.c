@@ -37,7 +37,7 @@ static void end_with_many(void) {
 #define PRICE_OF_A_DUE_QUEUE (SHMQ_PRICE_QUEUE + SHMQ_PRICE_ENTRY + SHMQ_PRICE_CHANGE)
 #define DUE_QUEUES_A_ROUND (SHMQ_ROUND_BUDGET / PRICE_OF_A_DUE_QUEUE + 1)
 
-/* Duty "times", queue duty "messages". Two puts that find many queues due pay for a part of them each. */
+/* Duty "times", queue duty "messages". Two puts that find many queues due pay for a part of them each. Shows G4. */
 static void a_call_pays_for_a_part_of_many_due_queues(void) {
     begin_with_many();
     uint32_t before = MANY, calls = 0;
@@ -64,7 +64,7 @@ static void who_sleeps_or_counts_goes_on_to_the_end(void) {
     end_with_many();
 }
 
-/* The first of them is idle now, or stopped, or dead. */
+/* The first of them is idle now, or stopped, or dead. Shows G4. */
 static void another_process_goes_on_after_a_moment(void) {
     begin_with_many();
     CHECK(round_of(SHMQ_DUTY_TIMES));
@@ -228,7 +228,8 @@ static void pass_by(shmq_queue *q) {
     CHECK_EQUAL(get_number(q), 1000000);
 }
 
-/* Its queue is one of those at which the round has not come: it does all that is due before it says that there is nothing. */
+/* Its queue is one of those at which the round has not come: it does all that is due before it says that there is nothing.
+ * Shows G4. */
 static void a_poll_finds_what_is_due_behind_a_round(void) {
     begin();
     for (uint32_t i = 0; i < MANY; i++) {
@@ -260,7 +261,8 @@ static void polls_take_all_that_is_due_one_after_the_other(void) {
     end();
 }
 
-/* The message that has the place of the queue's only one has expired, in a queue at which the round has not come. */
+/* The message that has the place of the queue's only one has expired, in a queue at which the round has not come.
+ * Shows G4. */
 static void a_put_finds_room_that_is_due_behind_a_round(void) {
     begin_with_many();
     shmq_declaration d = {.create = true};

@@ -50,7 +50,7 @@ static uint32_t files_of(char names[64][17]) {
     return count;
 }
 
-/* A file that has got lost is no message that has expired: the next taker is told. */
+/* A file that has got lost is no message that has expired: the next taker is told. Shows G5. */
 static void what_is_lost_is_told_and_has_not_expired(void) {
     begin_still();
     put_many(0, MANY, stands_at + MS);

@@ -30,7 +30,7 @@ static void a_sleeper_does_all_that_is_due(void) {
     end();
 }
 
-/* Its message is there, and it pays for a part of what is due before it takes that. */
+/* Its message is there, and it pays for a part of what is due before it takes that. Shows G4. */
 static void a_sleeper_that_is_woken_leaves_the_rest(void) {
     begin_with_a_long_ring();
     shmq_a32 word = 8;
@@ -149,7 +149,8 @@ static bool is_asleep(uint32_t tid) {
 
 static void a_moment(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
-/* A process does a part of what is due and calls no more. Nothing wakes the sleeper, whose own pieces end after two minutes. */
+/* A process does a part of what is due and calls no more. Nothing wakes the sleeper, whose own pieces end after two minutes.
+ * Shows G4. */
 static void a_sleeper_goes_on_where_a_call_has_ended(void) {
     patience = 60 * SECOND;
     begin_with_a_long_ring();

@@ -72,6 +72,7 @@ static void forget_the_holder(void) {
     shmq_member_free(holder);
 }
 
+/* Shows G4. */
 static void a_watcher_that_does_not_look_loses_its_place(void) {
     begin();
     shmq_watcher stopped, next;
@@ -164,6 +165,7 @@ static void the_deputy_takes_the_place_of_one_that_does_not_look(void) {
     end();
 }
 
+/* Shows G4. */
 static void a_deputy_that_does_not_look_loses_its_place(void) {
     begin();
     shmq_watcher watcher, stopped, next;
@@ -259,6 +261,7 @@ static shmq_status offer_and_cancel(shmq_queue *q, uint32_t owner) {
     return status;
 }
 
+/* Shows G4. */
 static void many_of_higher_priority_that_are_stopped_cost_one_patience_together(void) {
     begin();
     uint32_t low = open_row(qa, 0), high[MANY];
