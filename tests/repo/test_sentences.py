@@ -1,0 +1,150 @@
+"""The pages are read in short sentences: one of them has at most 25 words."""
+
+import re
+
+import pytest
+
+from tests.repo.tree import ROOT, files, name_of
+
+MOST_WORDS = 25
+PROGRAM = re.compile(r"^\s*```.*?^\s*```", re.DOTALL | re.MULTILINE)
+TABLE_OR_TITLE = re.compile(r"^(?:\||#).*$", re.MULTILINE)
+PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[*-]|\d+\.) )")
+LIST_MARK = re.compile(r"^\s*(?:[*-]|\d+\.) ")
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][*)\"])|(?<=[.!?]\*\*))\s+(?=[A-Z`*(\"])")
+
+# Long sentences that pages still have. A number only goes down; a page without any has no line here.
+STILL_LONG: dict[str, int] = {
+    "README.md": 2,
+    "bench/README.md": 31,
+    "docs/api.md": 33,
+    "docs/architecture.md": 8,
+    "docs/arrow.md": 2,
+    "docs/broker.md": 4,
+    "docs/commands.md": 6,
+    "docs/comparison.md": 2,
+    "docs/conformance.md": 6,
+    "docs/consumers.md": 3,
+    "docs/dead-letters.md": 5,
+    "docs/decisions/0001-kernel-lock-for-structure.md": 1,
+    "docs/decisions/0002-slabs-with-bitmap-hints.md": 3,
+    "docs/decisions/0003-count-word-with-versions.md": 1,
+    "docs/decisions/0004-death-tag-in-the-slot.md": 2,
+    "docs/decisions/0006-acquire-before-copying-blocks.md": 2,
+    "docs/decisions/0007-waking-blocked-producers.md": 1,
+    "docs/decisions/0008-dependencies.md": 2,
+    "docs/decisions/0009-exact-qsize.md": 1,
+    "docs/decisions/0010-headers-as-json.md": 1,
+    "docs/decisions/0011-watch-with-a-deputy.md": 6,
+    "docs/decisions/0012-slot-size.md": 3,
+    "docs/decisions/0013-selectors-by-lark.md": 1,
+    "docs/decisions/0014-check-without-a-lock.md": 8,
+    "docs/decisions/0015-binary-headers-and-selectors-in-c.md": 7,
+    "docs/decisions/0016-levels-paths-and-terms.md": 7,
+    "docs/decisions/0017-groups.md": 5,
+    "docs/decisions/0018-a-line-of-tickets.md": 7,
+    "docs/decisions/0019-deletion-leaves-messages-in-hand.md": 3,
+    "docs/decisions/0020-a-thread-behind-each-descriptor.md": 7,
+    "docs/decisions/0021-receipts-of-immediate-puts.md": 4,
+    "docs/decisions/0022-where-numbers-begin-again.md": 8,
+    "docs/decisions/0023-whose-segment-it-is.md": 5,
+    "docs/decisions/0024-slots-get-memory-as-they-are-used.md": 12,
+    "docs/decisions/0025-claims-that-nobody-uses.md": 14,
+    "docs/decisions/0026-pyspark-as-an-extra.md": 6,
+    "docs/decisions/0027-spark-reads-claims.md": 8,
+    "docs/decisions/0028-one-host-decides-for-all.md": 5,
+    "docs/decisions/0029-warm-workers-beside-spark.md": 2,
+    "docs/decisions/0030-columns-filled-by-the-core.md": 8,
+    "docs/decisions/0031-rooms-of-the-core.md": 6,
+    "docs/decisions/0032-one-object-owns-a-delivery.md": 3,
+    "docs/decisions/0033-rooms-of-the-engine.md": 4,
+    "docs/decisions/0034-front-ring-in-the-run.md": 5,
+    "docs/decisions/0035-limits-count-all-homes.md": 5,
+    "docs/decisions/0036-rows-count-themselves.md": 3,
+    "docs/decisions/0037-rows-come-in-by-themselves.md": 4,
+    "docs/decisions/0038-duties-in-rounds.md": 12,
+    "docs/decisions/0039-alerts-are-claimed-where-they-are-told.md": 5,
+    "docs/decisions/0040-one-store-of-rows.md": 6,
+    "docs/decisions/0041-rows-are-encrypted-by-libcrypto.md": 10,
+    "docs/decisions/0042-groups-flow.md": 8,
+    "docs/decisions/0043-lives-that-end-on-disk.md": 9,
+    "docs/decisions/0044-a-checksum-covers-its-queue.md": 1,
+    "docs/decisions/0045-failed-too-often-on-disk.md": 5,
+    "docs/decisions/0046-limits-of-the-flow.md": 6,
+    "docs/decisions/0047-turns-are-waited-for-not-time.md": 9,
+    "docs/decisions/0048-arrow-streams.md": 3,
+    "docs/decisions/0049-descriptors-are-looked-at.md": 3,
+    "docs/decisions/0050-old-entries-in-a-list.md": 3,
+    "docs/decisions/0051-oldest-first.md": 5,
+    "docs/decisions/0052-counts-by-stretches.md": 3,
+    "docs/decisions/0053-notifiers-look-for-sleepers.md": 7,
+    "docs/decisions/0054-delayed-messages-go-to-disk.md": 11,
+    "docs/decisions/0055-where-and-which-queue.md": 2,
+    "docs/deployment.md": 4,
+    "docs/drop-in.md": 1,
+    "docs/faq.md": 1,
+    "docs/flow-to-disk.md": 13,
+    "docs/groups.md": 6,
+    "docs/guarantees.md": 16,
+    "docs/hacking.md": 13,
+    "docs/headers.md": 1,
+    "docs/judge.md": 10,
+    "docs/limits.md": 3,
+    "docs/memory-layout.md": 6,
+    "docs/memory-ordering.md": 21,
+    "docs/messages.md": 2,
+    "docs/pipelines.md": 3,
+    "docs/priorities.md": 3,
+    "docs/protocol-blocks.md": 18,
+    "docs/protocol-flow.md": 48,
+    "docs/protocol-ring.md": 111,
+    "docs/protocol-structure.md": 24,
+    "docs/selectors.md": 3,
+    "docs/spark.md": 12,
+    "docs/step-killer.md": 41,
+    "docs/style.md": 2,
+    "docs/time.md": 1,
+    "docs/verification.md": 15,
+    "docs/worker-pool.md": 3,
+}
+
+
+def sentences(page: str) -> list[str]:
+    """Of the prose: a code span is one word, of a link its text counts."""
+    text = TABLE_OR_TITLE.sub("", PROGRAM.sub("", page))
+    found = []
+    for paragraph in PARAGRAPH.split(LINK.sub(r"\1", text)):
+        words = re.sub(r"`[^`]*`", "`code`", " ".join(LIST_MARK.sub("", paragraph).split()))
+        found += SENTENCE.split(words) if words else []
+    return found
+
+
+def long_sentences(page: str) -> list[str]:
+    return [sentence for sentence in sentences(page) if len(sentence.split()) > MOST_WORDS]
+
+
+PAGES = [name_of(path) for path in files(".", ".md")]
+
+
+def test_there_are_pages_and_each_exception_is_one() -> None:
+    assert len(PAGES) > 50
+    assert set(STILL_LONG) <= set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_sentence_of_a_page_has_at_most_25_words(page: str) -> None:
+    long, allowed = long_sentences((ROOT / page).read_text()), STILL_LONG.get(page, 0)
+    listing = "\n".join(f"  {len(sentence.split())} words: {sentence}" for sentence in long)
+    assert len(long) <= allowed, f"{page} has more than {allowed} sentences of more than {MOST_WORDS} words:\n{listing}"
+    assert len(long) == allowed, f"{page}: lower its line in STILL_LONG from {allowed} to {len(long)}"
+
+
+def test_a_sentence_that_is_too_long_is_found() -> None:
+    short, long = "Word " * 24 + "end.", "Word " * 25 + "end."
+    assert (
+        long_sentences(f"{short} {short}\n\n* {short}\n* **Title.** {short} `c d` is. {short} *Title.* {short}\n") == []
+    )
+    assert long_sentences(f"{short} {long}\n* {long}\n1. {long}\n\n{long[:59]}\n{long[60:]}\n") == [long] * 4
+    assert long_sentences(f"# {long}\n| {long} |\n```\n{long}\n```\n") == []
+    assert long_sentences("`a b` " * 25 + "[one](b.md).") == ["`code` " * 25 + "one."]
