@@ -97,8 +97,6 @@ STILL_LONG: dict[str, int] = {
     "docs/pipelines.md": 3,
     "docs/priorities.md": 3,
     "docs/protocol-blocks.md": 18,
-    "docs/protocol-flow.md": 48,
-    "docs/protocol-ring.md": 111,
     "docs/protocol-structure.md": 24,
     "docs/selectors.md": 3,
     "docs/spark.md": 12,
