@@ -1,9 +1,8 @@
 """The step killer compares the rows that lie on disk with the segment's words about them."""
 
-from step_judge import judge_rows
-
 from checker import Image
 from checker.queue import queues_of
+from steps.judge import judge_rows
 from tests.checker.flowing import HELD, LOW, NAME, P
 from tests.checker.scene import Scene
 

@@ -22,7 +22,8 @@ SMALL = "30000"  # messages: they have no room in the memory that the queue may 
 def command(seed: int, directory: Path, *more: str) -> list[str | Path]:
     return [
         sys.executable,
-        ROOT / "tools" / "backlog.py",
+        ROOT / "tools",
+        "instruments.backlog",
         "--seed",
         str(seed),
         "--directory",
@@ -91,6 +92,6 @@ def test_ctrl_c_ends_it_with_a_verdict_and_leaves_nothing(seed: int, tmp_path: P
 
 def test_the_help_has_examples() -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "tools" / "backlog.py", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, ROOT / "tools", "instruments.backlog", "--help"], capture_output=True, text=True, check=True
     )
     assert "tools/backlog --messages 1000000 --seed 7" in done.stdout

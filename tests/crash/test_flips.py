@@ -18,7 +18,7 @@ FLIPS = sized(20_000, 1_000_000)
 def flips(count: int, seed: int, *more: str) -> tuple[int, Any]:
     words = ["--count", str(count), "--seed", str(seed), "--limit", "60", "--json", *more]
     done = subprocess.run(
-        [sys.executable, ROOT / "tools" / "flips.py", *words], stdout=subprocess.PIPE, text=True, check=False
+        [sys.executable, ROOT / "tools", "instruments.flips", *words], stdout=subprocess.PIPE, text=True, check=False
     )
     return done.returncode, json.loads(done.stdout)
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import step_driver
 
+from steps import driver as step_driver
 from tests.conftest import is_strict
 from tests.repo.tree import ROOT
 from tests.support.size import FULL, sized
 
-TOOL = ROOT / "tools" / "killstep.py"
+TOOL = (ROOT / "tools", "steps.killstep")
 KILLS = sized(180_000, 2_000_000)
 KILLS_AT_WRAP = sized(20_000, 200_000)  # of those on slots, where positions and laps begin with 0 again
 PAUSES = sized(20_000, 200_000)
@@ -36,9 +36,8 @@ Figure = Callable[..., None]
 
 def run(*arguments: str | Path, timeout: float = 4900) -> tuple[int, dict[str, Any]]:
     """The exit code and the results of tools/killstep; its failures are shown as they are."""
-    environment = dict(os.environ, PYTHONPATH=str(ROOT / "tools"))
-    words = [sys.executable, TOOL, "--json", *arguments]
-    result = subprocess.run(words, capture_output=True, text=True, timeout=timeout, env=environment, check=False)
+    words = [sys.executable, *TOOL, "--json", *arguments]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
     if result.returncode == FORBIDDEN and "forbidden" in result.stderr and not is_strict():
         pytest.skip(result.stderr.strip())
     assert result.returncode in (0, 1), result.stderr
@@ -124,10 +123,7 @@ def steps_of(program: Path, scenario: str, *tables: str | Path) -> int:
     ],
 )
 def test_what_cannot_be_tried_is_refused_and_not_reported_as_tried(words: list[str], said: str) -> None:
-    environment = dict(os.environ, PYTHONPATH=str(ROOT / "tools"))
-    result = subprocess.run(
-        [sys.executable, TOOL, *words], capture_output=True, text=True, env=environment, check=False
-    )
+    result = subprocess.run([sys.executable, *TOOL, *words], capture_output=True, text=True, check=False)
     if "forbidden" in result.stderr and not is_strict():
         pytest.skip(result.stderr.strip())
     assert (result.returncode, result.stdout) == (2, "")
@@ -182,10 +178,9 @@ def all_that_is_said(terminal: int, until: str = "") -> str:
 def test_an_interrupt_leaves_what_was_done_until_then_and_no_process(tmp_path: Path) -> None:
     """At the first outcome, of two scenarios of which the second takes minutes."""
     terminal, end = os.openpty()
-    environment = dict(os.environ, PYTHONPATH=str(ROOT / "tools"))
     words = [
         sys.executable,
-        str(TOOL),
+        *map(str, TOOL),
         "--json",
         "--jobs",
         "1",
@@ -198,7 +193,7 @@ def test_an_interrupt_leaves_what_was_done_until_then_and_no_process(tmp_path: P
     ]
     heeding = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     with (tmp_path / "results").open("w+") as results:
-        tool = subprocess.Popen(words, stdout=results, stderr=end, env=environment, preexec_fn=heeding)
+        tool = subprocess.Popen(words, stdout=results, stderr=end, preexec_fn=heeding)
         os.close(end)
         all_that_is_said(terminal, until="1 of 2 scenarios")
         drivers: set[int] = set()

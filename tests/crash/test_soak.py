@@ -19,7 +19,7 @@ SECONDS = sized(60, 600)
 def soak(seconds: float, seed: int, *more: str | Path) -> tuple[int, Any]:
     words = ["--minutes", str(seconds / 60), "--seed", str(seed), "--json", *more]
     done = subprocess.run(
-        [sys.executable, ROOT / "tools" / "soak.py", *words], stdout=subprocess.PIPE, text=True, check=False
+        [sys.executable, ROOT / "tools", "instruments.soak", *words], stdout=subprocess.PIPE, text=True, check=False
     )
     return done.returncode, json.loads(done.stdout)
 
@@ -69,10 +69,10 @@ AUDITED = """
 import sys, random
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-import soak_process
-from history import AGAIN, SETTLES, History, Kind
-from soak_audit import Audit
-from soak_process import DEEP, DEEP_RANKED, RANKED
+from instruments import soak_process
+from instruments.history import AGAIN, SETTLES, History, Kind
+from instruments.soak_audit import Audit
+from instruments.soak_process import DEEP, DEEP_RANKED, RANKED
 home = Path(sys.argv[2])
 
 def faults(write):

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from resident import anonymous_bytes, resident_bytes
 
 import shmq
+from instruments.resident import anonymous_bytes, resident_bytes
 from tests.support.health import check_empty
 from tests.support.offspring import LIMIT, Offspring, Say, family
 from tests.support.segment_image import segment_file

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from native_build import Variant, built, programs
+from builds.native_build import Variant, built, programs
 
 PROGRAMS = programs()
 RUN_SECONDS = 900  # a hang; on a quiet machine the longest takes some seconds

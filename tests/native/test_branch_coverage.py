@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from branch_coverage import measure, whole
+from checks.branch_coverage import measure, whole
 
 # Measured: 89.5 %, on a busy machine: some branches only a race takes. `tools/coverage --missing` tells the missing
 # ones. In native/src/flow, mostly the step killer and the flipped bits of files take them, unseen by this count.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from native_build import PLAIN
+from builds.native_build import PLAIN
 from tests.native.c_programs import PROGRAMS, run_program
 
 

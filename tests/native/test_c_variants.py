@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from native_build import CLANG, SANITIZED, Variant
+from builds.native_build import CLANG, SANITIZED, Variant
 from tests.native.c_programs import PROGRAMS, run_program
 
 

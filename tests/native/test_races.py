@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from native_build import RACE, built
+from builds.native_build import RACE, built
 from tests.support.size import sized
 
 STEPS = sized(4000, 40000)  # of each of four threads, twice

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from extension_tree import interpreter_of, tree_around
 
-from native_build import RACE, SANITIZED, Variant, built
+from builds.extension_tree import interpreter_of, tree_around
+from builds.native_build import RACE, SANITIZED, Variant, built
 from tests.support.size import FULL, sized
 
 # Together they call every function of native/python; the rest of the suite with SHMQ_FULL=1.

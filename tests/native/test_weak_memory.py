@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from native_build import ROOT, WEAK, built
+from builds.native_build import ROOT, WEAK, built
 from tests.support.size import sized
 
 SCENARIOS = sorted(

@@ -6,9 +6,9 @@ from types import MethodDescriptorType
 
 import pytest
 
-import api_page
 import shmq
-from public_names import MODULES, Public, public
+from generate import api_page
+from generate.public_names import MODULES, Public, public
 from tests.repo.tree import ROOT
 
 MADE_IN_C = [name for module in MODULES for name in public(module) if isinstance(name.thing, MethodDescriptorType)]

@@ -3,10 +3,10 @@
 import json
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from generate import conformance
 from tests.repo.tree import ROOT
 
 # Lines whose subject was not built when they were written. They may only become fewer: strike out here, too, what the
@@ -23,14 +23,6 @@ NAMES += [*(f"E{n}" for n in range(1, 21)), *(f"C{n}" for n in range(1, 15)), *(
 NAMES += [f"G{n}" for n in range(1, 9)]
 
 
-@pytest.fixture
-def tool_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    import conformance
-
-    return conformance
-
-
 def test_every_line_is_accounted_for() -> None:
     command = [str(ROOT / "tools" / "conformance"), "--strict", "--json"]
     result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -40,8 +32,8 @@ def test_every_line_is_accounted_for() -> None:
     assert [line["line"] for line in answer["lines"]] == NAMES
 
 
-def test_what_is_not_built_yet_becomes_less(tool_module: ModuleType) -> None:
-    lines = tool_module.read_page((ROOT / tool_module.PAGE).read_text())
+def test_what_is_not_built_yet_becomes_less() -> None:
+    lines = conformance.read_page((ROOT / conformance.PAGE).read_text())
     awaited = {name for name, line in lines.items() if line.waits_for}
     assert awaited <= AWAITED, f"they did not wait for anything before: {sorted(awaited - AWAITED)}"
     assert awaited >= AWAITED, f"strike out of AWAITED in {__file__}: {sorted(AWAITED - awaited)}"
@@ -56,8 +48,8 @@ PAGE = """
 """
 
 
-def test_the_page_is_read_as_it_is_meant(tool_module: ModuleType) -> None:
-    lines = tool_module.read_page(PAGE)
+def test_the_page_is_read_as_it_is_meant() -> None:
+    lines = conformance.read_page(PAGE)
     assert [(line.state, line.needs_tests) for line in lines.values()] == [
         ("NOT SHOWN", True),
         ("in part", True),
@@ -67,18 +59,18 @@ def test_the_page_is_read_as_it_is_meant(tool_module: ModuleType) -> None:
     ]
     assert (lines["S2"].remark, lines["S2"].waits_for, lines["S4"].reason) == ("a remark", "groups", "because")
     with pytest.raises(ValueError, match="S1 stands there twice"):
-        tool_module.read_page(PAGE + PAGE)
+        conformance.read_page(PAGE + PAGE)
 
 
-def test_what_is_wrong_is_told(tool_module: ModuleType) -> None:
-    lines = tool_module.read_page(PAGE)
+def test_what_is_wrong_is_told() -> None:
+    lines = conformance.read_page(PAGE)
     lines["S3"].tests.append("a test")
     lines["S4"].tests.append("a test")
-    found = tool_module.faults(lines, [("S1", "another"), ("E99", "another")])
+    found = conformance.faults(lines, [("S1", "another"), ("E99", "another")])
     assert [text.split(" ")[0] for text in found] == ["another", "S1", "S2", "S3", "S4", "R1"]
 
 
-def test_marks_are_found_in_docstrings_comments_tables_and_models(tool_module: ModuleType, tmp_path: Path) -> None:
+def test_marks_are_found_in_docstrings_comments_tables_and_models(tmp_path: Path) -> None:
     places = {
         "tests/engine/test_a.py": 'def test_one() -> None:\n    """It.\n\n    Shows S1,\n    E2 and R3.\n    """\n',
         "tests/engine/test_b.py": '"""Two. Shows G4."""\n\ndef test_two() -> None:\n    """S7 is not shown."""\n',
@@ -92,7 +84,7 @@ def test_marks_are_found_in_docstrings_comments_tables_and_models(tool_module: M
     for name, text in places.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert sorted(tool_module.collect(tmp_path)) == [
+    assert sorted(conformance.collect(tmp_path)) == [
         ("C5", "native/tests/ring/test_c.c::three"),
         ("E1", "native/killstep/scenarios.c::put-few"),
         ("E2", "tests/engine/test_a.py::test_one"),

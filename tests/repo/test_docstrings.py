@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import shmq
-from public_names import MODULES, Public, public
+from generate.public_names import MODULES, Public, public
 from shmq.mp import process_broker
 
 ENOUGH = 40  # examples; fewer would mean that they are not found

@@ -20,7 +20,8 @@ ANSWERS = {
 }
 IMPORTERS: dict[str, list[str]] = TABLE["importers"]
 # Packages, and where the folder with their name lies.
-PACKAGES = {"shmq": "", "checker": "tools/"}
+FOLDERS = ("builds", "checker", "checks", "generate", "instruments", "steps")
+PACKAGES = {"shmq": ""} | dict.fromkeys(FOLDERS, "tools/")
 MODULES = [name_of(path) for package, base in PACKAGES.items() for path in files(f"{base}{package}", ".py")]
 
 

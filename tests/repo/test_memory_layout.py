@@ -13,6 +13,7 @@ import numpy
 import pytest
 
 import shmq
+from generate import shared_structs
 from shmq.core import layout
 from tests.repo.tree import ROOT
 
@@ -23,13 +24,7 @@ Tool = Callable[[str], str]
 def compiled(tool: Tool) -> Any:
     """The structs as the C compiler of this machine lays them out."""
     tool("cc")
-    sys.path.insert(0, str(ROOT / "tools"))
-    try:
-        import shared_structs
-
-        return shared_structs.shared_layout()
-    finally:
-        sys.path.remove(str(ROOT / "tools"))
+    return shared_structs.shared_layout()
 
 
 def check(directory: Path) -> subprocess.CompletedProcess[str]:
@@ -51,8 +46,9 @@ def test_a_page_that_differs_from_the_headers_is_found(file: str, tmp_path: Path
         (tmp_path / name).mkdir()
     for name in ("native/include", "native/src"):
         (tmp_path / name).symlink_to(ROOT / name)
-    for name in ("interpreter", "layout_map", "layout_map.py", "shared_structs.py"):
+    for name in ("interpreter", "layout_map", "__main__.py", "generate/layout_map.py", "generate/shared_structs.py"):
         target = tmp_path / "tools" / name
+        target.parent.mkdir(exist_ok=True)
         target.write_bytes((ROOT / "tools" / name).read_bytes())
         target.chmod(0o755)
     (tmp_path / "shmq" / "core").mkdir()

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from mutants import Mutant, mistake_in, read_table
-from native_build import ROOT
+from builds.native_build import ROOT
+from checks.mutants import Mutant, mistake_in, read_table
 
 FEWEST = 15
 LANGUAGE = ("-std=c11", "-D_GNU_SOURCE", "-DPy_LIMITED_API=0x030B0000")

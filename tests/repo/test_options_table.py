@@ -20,7 +20,10 @@ def check(tree: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """The tool, its table and what it writes."""
-    for name in (*WRITTEN, *(f"tools/{name}" for name in ("interpreter", "options", "options.py", "options.toml"))):
+    for name in (
+        *WRITTEN,
+        *(f"tools/{name}" for name in ("interpreter", "options", "__main__.py", "generate/options.py", "options.toml")),
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path

@@ -2,27 +2,21 @@
 
 import json
 import re
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from checks import figures
+from checks import reliability as module
 from tests.repo.tree import ROOT
 
 
 @pytest.fixture
-def reliability(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ModuleType]:
+def reliability(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     """The module behind tools/reliability, with a place of its own for what it keeps."""
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    import figures
-    import reliability
-
     monkeypatch.setattr(figures, "FIGURES", tmp_path / "build" / "figures.json")
-    yield reliability
-    for name in ("environment", "figures", "reliability", "suite"):
-        sys.modules.pop(name, None)
+    return module
 
 
 def kept(**values: object) -> dict[str, object]:
@@ -50,7 +44,7 @@ def test_delays_of_several_tests_are_put_together_before_the_quantile_is_taken(r
 def test_figures_come_from_the_report_of_a_run_and_replace_those_of_another_commit(
     reliability: ModuleType, tmp_path: Path
 ) -> None:
-    import figures
+    from checks import figures
 
     report = tmp_path / "report.xml"
     value = json.dumps({"kills": 3}).replace('"', "&quot;")
@@ -75,8 +69,8 @@ def test_every_figure_that_a_test_hands_over_has_its_line(reliability: ModuleTyp
         for name in re.findall(r"\bfigure\(\s*\"([^\"]+)\"", path.read_text())
     }
     assert handed
-    assert handed <= known, f"not in tools/reliability.py: {sorted(handed - known)}"
+    assert handed <= known, f"not in tools/checks/reliability.py: {sorted(handed - known)}"
     commands = {"mutants"}  # measured by a command alone: too long for the suite
     assert handed | commands == known, f"nobody measures {sorted(known - handed - commands)}"
     for name in commands:
-        assert f'figures.keep({{"{name}"' in (ROOT / "tools" / f"{name}.py").read_text()
+        assert f'figures.keep({{"{name}"' in (ROOT / "tools" / "checks" / f"{name}.py").read_text()

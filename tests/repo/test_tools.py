@@ -1,6 +1,5 @@
 """The commands of tools/: what is missing is named with its remedy, the summary tells all, a second start is quick."""
 
-import importlib.util
 import json
 import os
 import re
@@ -15,6 +14,8 @@ from typing import Any
 
 import pytest
 
+import builds.environment
+import checks.suite
 from tests.repo.tree import ROOT
 
 TOOLS = ROOT / "tools"
@@ -23,25 +24,18 @@ SECOND_START = 2.0
 
 
 @pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return loaded("environment", monkeypatch)
+def environment() -> ModuleType:
+    return builds.environment
 
 
 @pytest.fixture
-def suite(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return loaded("suite", monkeypatch)
-
-
-def loaded(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A fresh copy of a module of tools/, which is no package."""
-    monkeypatch.syspath_prepend(str(TOOLS))
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    return importlib.import_module(name)
+def suite() -> ModuleType:
+    return checks.suite
 
 
 def started(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(TOOLS / "interpreter"), str(TOOLS / "environment.py"), *command],
+        [str(TOOLS / "interpreter"), str(TOOLS), "builds.environment", *command],
         env={**os.environ, **variables},
         capture_output=True,
         text=True,

@@ -1,7 +1,8 @@
 """Which instructions count as stores: one too few would let a death go untried; and which are instructions at all."""
 
 import pytest
-from instructions import ANY, REPEATS, WRITES, Instruction, instruction_of
+
+from steps.instructions import ANY, REPEATS, WRITES, Instruction, instruction_of
 
 WRITERS = [
     "mov    %rax,0x8(%rdx)",

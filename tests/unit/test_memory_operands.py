@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy
 import pytest
-from instructions import instruction_of
-from memory_operands import NONE, RECORD, REGISTERS, operand_of, write_operands
+
+from steps.instructions import instruction_of
+from steps.memory_operands import NONE, RECORD, REGISTERS, operand_of, write_operands
 
 RDI, RDX, RCX, RAX, R12 = (REGISTERS.index(name) for name in ("rdi", "rdx", "rcx", "rax", "r12"))
 TOLD = {

@@ -37,16 +37,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import backlog_process
-from arguments import positive, positive_time
-from backlog_ledger import Fate, Ledger, Word
-from resident import anonymous_bytes, resident_bytes
-from soak_endings import forked
-
 import shmq
 from checker.image import Image
 from checker.layout import QUEUE
 from checker.queue import queues_of
+from instruments import backlog_process
+from instruments.arguments import positive, positive_time
+from instruments.backlog_ledger import Fate, Ledger, Word
+from instruments.resident import anonymous_bytes, resident_bytes
+from instruments.soak_endings import forked
 from shmq.cli.check import examine
 from shmq.core.queue import reap
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-from history import AGAIN, OUTCOMES, SETTLES, History, Kind
-from soak_endings import close_amid_calls, fork_amid_calls, lose_descriptors, open_beside_stopped
 
 import shmq
+from instruments.history import AGAIN, OUTCOMES, SETTLES, History, Kind
+from instruments.soak_endings import close_amid_calls, fork_amid_calls, lose_descriptors, open_beside_stopped
 
 HEADER = struct.Struct("<IIQI12s")  # process, queue, number, bytes behind, their digest
 ARRAY = b"shmqarr1"  # how an encoded array begins

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from shared_structs import FORMATS, NAMELESS, ROOT, Field, SharedLayout, Struct, Unreadable, shared_layout
+from generate.shared_structs import FORMATS, NAMELESS, ROOT, Field, SharedLayout, Struct, Unreadable, shared_layout
 
 PAGE: Final = ROOT / "docs" / "memory-layout.md"
 MODULE: Final = ROOT / "shmq" / "core" / "layout.py"

@@ -1,6 +1,6 @@
 """Keeps the virtual environment of this checkout up to date and runs commands in it.
 
-    tools/interpreter tools/environment.py [--without-tools] [--spark] COMMAND [ARGUMENT...]
+    tools/interpreter tools/builds/environment.py [--without-tools] [--spark] COMMAND [ARGUMENT...]
 
 --without-tools: only what shmq itself needs; else also what tests, checks and formatters need.
 --spark: also PySpark, and a Java where there is none that Spark can use.
@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 VENV = Path(os.environ.get("SHMQ_VENV", ROOT / ".venv")).absolute()
 STAMP = VENV / "shmq-stamp.json"
 ADDITIONS = ("tools", "spark", "tables")  # parts of the environment that not every command needs

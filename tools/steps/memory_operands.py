@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy
-from instructions import Instruction
+
+from steps.instructions import Instruction
 
 # In the order in which instructions number them.
 REGISTERS = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{number}" for number in range(8, 16))]

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = "docs/conformance.md"
 GUARANTEES = "docs/guarantees.md"
 # Capabilities that may be named in the place of a test that does not exist yet.

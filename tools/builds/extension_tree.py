@@ -1,6 +1,6 @@
 """A tree of links around an extension module that was compiled in another way, and an interpreter that imports from it.
 
-    python tools/extension_tree.py DIRECTORY [OPTION OF CMAKE...]
+    python tools/builds/extension_tree.py DIRECTORY [OPTION OF CMAKE...]
 
 makes DIRECTORY/tree and DIRECTORY/venv/bin/python. Both are used together: the installed shmq is not seen there.
 """
@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from native_build import ROOT, BuildFailed, call, command
+from builds.native_build import ROOT, BuildFailed, call, command
 
 __all__ = ["interpreter_of", "linked_tree", "tree_around"]
 

@@ -9,8 +9,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from history import AGAIN, OUTCOMES, SETTLES, Kind, Record, read
-from soak_process import DEAD, FAST, FLOWING, LATER, RANKED, WITH_LEVELS, WORK, is_delayed, priority_of
+from instruments.history import AGAIN, OUTCOMES, SETTLES, Kind, Record, read
+from instruments.soak_process import DEAD, FAST, FLOWING, LATER, RANKED, WITH_LEVELS, WORK, is_delayed, priority_of
 
 Name = tuple[int, int, int]  # process, queue, number
 BORROWED = (WORK, RANKED, *FLOWING)  # received and settled; what is got from FAST is settled by the getting

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy
-from instructions import disassembled, write_instructions
-from memory_operands import write_operands
 from numpy.typing import NDArray
 
-from native_build import ROOT, call, command
+from builds.native_build import ROOT, call, command
+from steps.instructions import disassembled, write_instructions
+from steps.memory_operands import write_operands
 
 Bytes = NDArray[numpy.uint8]
 PAGE = 4096

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from resident import resident_bytes
-
 from checker.image import Image
 from checker.layout import QUEUE, RING
 from checker.queue import queues_of
+from instruments.resident import resident_bytes
 
 REFUSED = 1960  # of the header: when a mover found no room on disk (native/include/shmq/segment.h)
 

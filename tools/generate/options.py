@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parents[2]
 TABLE: Final = ROOT / "tools" / "options.toml"
 HEADER: Final = ROOT / "native" / "include" / "shmq" / "setting.h"
 NUMBERS: Final = ROOT / "native" / "src" / "queue" / "setting_table.h"

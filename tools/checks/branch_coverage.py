@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from native_build import COVERAGE, ROOT, WEAK_COVERAGE, BuildFailed, built, programs
+from builds.native_build import COVERAGE, ROOT, WEAK_COVERAGE, BuildFailed, built, programs
 
 SOURCES = ROOT / "native" / "src"
 LEAST_PERCENT = 90.0

@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
-from environment import ROOT
+from builds.environment import ROOT
 
 FIGURES = ROOT / "build" / "figures.json"
 PREFIX = "figure:"

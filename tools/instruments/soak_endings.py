@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import shmq
 
 if TYPE_CHECKING:
-    from soak_process import SoakProcess
+    from instruments.soak_process import SoakProcess
 
 __all__ = ["close_amid_calls", "fork_amid_calls", "forked", "lose_descriptors", "open_beside_stopped"]
 

@@ -41,8 +41,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from arguments import not_negative, positive
-from step_driver import (
+from builds.native_build import BuildFailed
+from instruments.arguments import not_negative, positive
+from steps.driver import (
     History,
     Line,
     Outcome,
@@ -56,9 +57,7 @@ from step_driver import (
     stop,
     why_ptrace_is_forbidden,
 )
-from step_judge import Bench, judge_calls
-
-from native_build import BuildFailed
+from steps.judge import Bench, judge_calls
 
 DEFAULT_KILLS = 20_000
 MOST_DEATHS = 28

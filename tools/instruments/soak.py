@@ -32,18 +32,18 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
-import soak_process
-from arguments import positive_time
-from history import AGAIN, History, Kind
-from soak_audit import Audit
-from soak_disk import Disk
-from soak_endings import forked
-from soak_process import QUEUES, TIDE, declare, named, shared_numbers
-
 import shmq
+from instruments import soak_process
+from instruments.arguments import positive_time
+from instruments.history import AGAIN, History, Kind
+from instruments.soak_audit import Audit
+from instruments.soak_disk import Disk
+from instruments.soak_endings import forked
+from instruments.soak_process import QUEUES, TIDE, declare, named, shared_numbers
 from shmq.cli.check import examine
 from shmq.core.queue import reap
 
+TOOLS = Path(__file__).resolve().parents[1]
 SILENCE = 60.0  # seconds in which a process that is not stopped must have done something
 CHECK_EVERY = 1.0
 SAY_EVERY = 5.0
@@ -139,7 +139,8 @@ class Soak:
         seed = self.rng.getrandbits(63)
         arguments = (self.url, self.histories, self.beats_path, slot, seed, self.fault)
         if self.rng.random() < UNRELATED:
-            words = [sys.executable, soak_process.__file__, *(str(word) for word in arguments if word is not None)]
+            given = [str(word) for word in arguments if word is not None]
+            words = [sys.executable, str(TOOLS), "instruments.soak_process", *given]
             pid = forked(lambda: os.execv(sys.executable, words))
         else:
             pid = forked(lambda: soak_process.work(*arguments))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parents[2]
 INCLUDE: Final = ROOT / "native" / "include"
 CORE: Final = ROOT / "native" / "src"
 SOURCES: Final = [CORE / name for name in ("segment/segment_layout.c", "base/crc32c.c", "base/status.c")]

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from backlog_ledger import Fate, Ledger, Word
-from resident import anonymous_bytes
-
 import shmq
+from instruments.backlog_ledger import Fate, Ledger, Word
+from instruments.resident import anonymous_bytes
 
 HEADER = struct.Struct("<QQQ")  # seed of the run, producer, number
 BODY = 1024

@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_origin, is_typeddict
 
 import shmq
-from public_names import MODULES, Public, is_protocol, public, told_by_bases
+from generate.public_names import MODULES, Public, is_protocol, public, told_by_bases
 
-PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "api.md"
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 WIDTH: Final = 100  # of a signature on one line
 
 HEAD: Final = """\
 # All names
 
 Names that `import shmq` gives, one by one. `tools/api` writes this page from the docstrings, and a test fails if they
-differ. Another test runs the examples, with a `broker`, a `queue` named "jobs" and a `consumer` of it at hand.
+differ. Another test runs the examples, with a `broker`, a `queue` named "jobs" and a `consumer` of it at hand; those of
+methods that multiprocessing has, too, stand in `help()`.
 
 Everywhere: durations are seconds, `timeout=None` waits for ever and `timeout=0` does not wait. Sizes are bytes, as a
 number or as text such as "64MiB" (`shmq.Size`). Points in time are POSIX seconds. A header's value (`shmq.Header`) is a
@@ -201,10 +202,12 @@ def entry(name: Public) -> Iterator[str]:
     yield from [f"{mark} {own}", ""]
     signature = signature_of(name)
     if signature:
-        yield from ["```", signature, "```", ""]
+        yield from ["```", signature, "```", ""] if "\n" in signature else [f"`{signature}`", ""]
     if name.kind == "class":
         yield from facts_of(name.thing)
-    yield from in_markdown(name.text, fields_of(name))
+    # Methods of shmq.mp are multiprocessing's: their examples stand in help() alone.
+    text = name.text.partition("\nExample:")[0] if name.name.startswith("shmq.mp.") and own[0].isupper() else name.text
+    yield from in_markdown(text, fields_of(name))
 
 
 def public_name(kind: type) -> str:

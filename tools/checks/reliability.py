@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import figures
-from environment import ROOT, Unusable, prepared
-from suite import Wish, run_tests
+from builds.environment import ROOT, Unusable, prepared
+from checks import figures
+from checks.suite import Wish, run_tests
 
 
 @dataclass(frozen=True)

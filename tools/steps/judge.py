@@ -3,11 +3,11 @@
 from typing import Any, Final
 
 import numpy
-from step_driver import PAGE, Bytes, History, Snapshot
 
 from checker import Call, Drained, Image, judge_history
 from checker.queue import Queue
 from checker.verdict import judge_and_tell, judge_quiet_and_tell
+from steps.driver import PAGE, Bytes, History, Snapshot
 
 # Kinds, processes and phases of a mark, as in native/killstep/board.h.
 OPERATIONS: Final = {1: "put", 2: "get", 3: "receive", 4: "ack", 5: "release", 6: "purge", 7: "delete"}

@@ -35,16 +35,15 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
-from arguments import not_negative, positive, positive_time
-from segment_image import Damage, SegmentImage
-from victim import Victim, body_of
-
 import shmq
 from checker.directory import judge_directory
 from checker.image import Image
 from checker.queue import rings_of
 from checker.violation import Findings
 from checker.words import PENDING
+from instruments.arguments import not_negative, positive, positive_time
+from instruments.segment_image import Damage, SegmentImage
+from instruments.victim import Victim, body_of
 
 FLIPS = 8  # of one process in one round
 CALLS = 6  # between two flips

@@ -35,8 +35,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import figures
-from environment import ROOT, Unusable, activated, prepared
+from builds.environment import ROOT, Unusable, activated, prepared
+from checks import figures
 
 NO_TESTS_COLLECTED = 5
 # One more than there are processors: while one test waits for something, another has its processor.
@@ -108,8 +108,9 @@ def run_costs() -> Stage:
 
 def run_flow_build() -> Stage:
     """The extension whose front rings are small, beside the installed one."""
-    tool = ROOT / "tools" / "extension_tree.py"
-    return run_stage("flow build", "python", tool, FLOW_BUILD, f"-DSHMQ_FRONT_SHIFT={FRONT_SHIFT}")
+    return run_stage(
+        "flow build", "python", ROOT / "tools", "builds.extension_tree", FLOW_BUILD, f"-DSHMQ_FRONT_SHIFT={FRONT_SHIFT}"
+    )
 
 
 def run_pytest(name: str, arguments: Sequence[str], wish: Wish) -> Stage:

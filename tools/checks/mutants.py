@@ -29,8 +29,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import figures
-from native_build import PLAIN, RACE, ROOT, WEAK, BuildFailed, built, call, command, programs
+from builds.native_build import PLAIN, RACE, ROOT, WEAK, BuildFailed, built, call, command, programs
+from checks import figures
 
 TABLE = ROOT / "tools" / "mutants.toml"
 KINDS = ("c", "race", "weak", "py")
