@@ -74,9 +74,6 @@ STILL_LONG: dict[str, int] = {
     "docs/decisions/0055-where-and-which-queue.md": 2,
     "docs/hacking.md": 13,
     "docs/memory-layout.md": 6,
-    "docs/memory-ordering.md": 21,
-    "docs/protocol-blocks.md": 18,
-    "docs/protocol-structure.md": 24,
 }
 
 
