@@ -169,6 +169,17 @@ static PyObject *queue_is_ready(PyObject *o, PyObject *unused) {
     return status == SHMQ_OK ? PyBool_FromLong(shmq_ring_ready(self->q)) : queue_raise(self, status);
 }
 
+/* _enter() -> None, or an error: the queue is deleted, its broker, or closed here */
+static PyObject *queue_enter(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    (void)unused;
+    if (!queue_ready(self)) {
+        return NULL;
+    }
+    shmq_status status = shmq_queue_enter(self->q);
+    return status == SHMQ_OK ? Py_NewRef(Py_None) : queue_raise(self, status);
+}
+
 /* _used() -> (entries, bytes, bytes in memory) as maxsize, max_bytes and max_memory count them; without such a limit
  * the number means nothing */
 static PyObject *queue_used(PyObject *o, PyObject *unused) {
@@ -371,6 +382,7 @@ PyMethodDef queue_manage_methods[] = {
     {"_waiters", queue_waiters, METH_NOARGS, NULL},
     {"_takers", queue_takers, METH_NOARGS, NULL},
     {"_row_open", queue_row_open, METH_VARARGS, NULL},
+    {"_enter", queue_enter, METH_NOARGS, NULL},
     {"_is_ready", queue_is_ready, METH_NOARGS, NULL},
     {"_used", queue_used, METH_NOARGS, NULL},
     {"_join", queue_join, METH_VARARGS, NULL},

@@ -48,6 +48,31 @@ def test_dead_letters_live_again_when_they_are_sent_back(broker: shmq.Broker) ->
         m.ack()
 
 
+@pytest.mark.parametrize("back", ["release", "retry", "delay", "closed"])
+@pytest.mark.parametrize("laps", [0, 1, 3])
+def test_a_mover_that_has_passed_what_is_held_takes_it_when_it_comes_back(
+    broker: shmq.Broker, back: str, laps: int
+) -> None:
+    """Also behind what has gone meanwhile, and after the ring went round."""
+    here, there = broker.queue("here", maxsize=64), broker.queue("there")
+    here.put_many(range(40))
+    consumer = here.consumer()
+    held = consumer.receive_many(20, timeout=0)
+    assert here.move(there, limit=5) == 5
+    assert here.move(there, limit=5) == 5
+    for lap in range(3 * laps):
+        here.put_many([100 + lap] * 20)
+        assert here.move(there) == 20 + 10 * (lap == 0)
+    there.purge()
+    if back == "closed":
+        consumer.close()
+    else:
+        held[7].retry(delay=60) if back == "delay" else getattr(held[7], back)()
+    assert here.move(there) == (20 if back == "closed" else 1) + 10 * (laps == 0)
+    assert next(m.body for m in there.browse()) == (0 if back == "closed" else 7)
+    assert here.move(there) == 0
+
+
 def test_a_limit_and_a_selector_choose(broker: shmq.Broker) -> None:
     here, there = broker.queue("here"), broker.queue("there")
     for n in range(10):

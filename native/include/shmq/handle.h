@@ -31,6 +31,12 @@ typedef struct shmq_relief {
 } shmq_relief;
 
 /* The ring of one level as one process sees it. */
+/* A mover may pass [from, to): as of this epoch nothing there can be had, and nothing was held for a time. */
+typedef struct shmq_passed {
+    shmq_a32 busy; /* a thread has it; others do without */
+    uint64_t from, to, epoch;
+} shmq_passed;
+
 typedef struct shmq_ring {
     struct shmq_queue *queue;
     shmq_ring_shm *shm;
@@ -52,6 +58,7 @@ typedef struct shmq_ring {
     shmq_a64 found; /* of a front ring: behind the position whose place was found last */
     shmq_a64 uncarried; /* no entry that the tail carried lies in the slots of positions below this one */
     shmq_patience taking, browsing, putting, flushing;
+    shmq_passed passed;
     shmq_a64
         old[2]; /* where its lists of old entries are, for browsers and for takers (ring_old.h); 0: not needed yet */
     shmq_a64 known; /* where what this process knows of its stretches is (stretch.h); 0: not needed yet */

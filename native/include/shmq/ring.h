@@ -250,7 +250,8 @@ uint64_t shmq_slot_place(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t
 bool shmq_front_find(const shmq_ring *front, uint64_t place, uint64_t *position);
 /* The same by the place in the level, of a queue that may have flowed: d->depth says in which ring it is, or that it is on disk. */
 shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d);
-/* Behind all entries from this position on that are in somebody's hand, one after the other: without a look at what they say. */
+/* Behind all positions from this one on whose entries are in a consumer's hand, or have gone: without a look at what they say. It passes
+ * in one step all that it passed before, as long as nothing has come back. */
 uint64_t shmq_pass_held(shmq_ring *r, uint64_t position);
 bool shmq_browse_valid(const shmq_ring *r, const shmq_delivery *d);
 shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t until_ns);

@@ -200,6 +200,7 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
         shmq_levels_rebind(q);
         for (uint32_t depth = 0; depth < q->rings; depth++) {
             shmq_level(q, depth)->heads = NULL; /* likewise */
+            shmq_level(q, depth)->passed = (shmq_passed){0};
             shmq_old_reset(shmq_level(q, depth));
             shmq_scattered_reset(shmq_level(q, depth));
             shmq_known_reset(shmq_level(q, depth));

@@ -97,15 +97,42 @@ shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d,
     }
 }
 
+static bool is_held(const shmq_ring *r, uint64_t p, bool or_gone) {
+    const shmq_slot_shm *slot = shmq_slot_at(r, p);
+    uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
+    int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
+    return (or_gone && ahead > 0 && !shmq_word_carried(word)) ||
+           (shmq_state_is_in_hand(shmq_word_state(word)) && shmq_is_here(slot, word, ahead, p));
+}
+
+static uint64_t pass(const shmq_ring *r, uint64_t p, bool or_gone) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), laid = shmq_slots_laid(r);
+    while (p < tail && p + count >= tail && (p & r->mask) < laid && is_held(r, p, or_gone)) {
+        p++;
+    }
+    return p;
+}
+
+/* An entry that comes back raises the epoch, one that is held for a time makes the ring due, and a flow, which carries
+ * entries elsewhere, names itself before. */
 uint64_t shmq_pass_held(shmq_ring *r, uint64_t position) {
-    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), laid = shmq_slots_laid(r), p = position;
-    for (; p < tail && p + count >= tail && (p & r->mask) < laid; p++) {
-        const shmq_slot_shm *slot = shmq_slot_at(r, p);
-        uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
-        if (!shmq_state_is_in_hand(shmq_word_state(word)) ||
-            !shmq_is_here(slot, word, shmq_lap_ahead(word, shmq_turn(r, p)), p)) {
-            break;
-        }
+    uint64_t epoch = shmq_load_seq(&r->shm->epoch);
+    shmq_passed *known = &r->passed;
+    const bool whole = shmq_flow_at(r) == 0; /* else entries that have gone from here may lie elsewhere */
+    const bool remembers = whole && shmq_load_seq(&r->shm->due) == 0 && shmq_cas32_seq(&known->busy, 0, 1);
+    bool valid = remembers && known->epoch == epoch;
+    bool again = valid && position >= known->from && position < known->to;
+    uint64_t p = pass(r, again ? known->to : position, whole);
+    if (SHMQ_UNLIKELY(whole && shmq_flow_at(r) != 0)) {
+        p = position;
+    }
+    if (remembers && (again || !valid || p - position > known->to - known->from)) { /* the longest is worth most */
+        known->from = again ? known->from : position;
+        known->to = p;
+        known->epoch = epoch;
+    }
+    if (remembers) {
+        shmq_store_seq(&known->busy, 0);
     }
     return p;
 }

@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include "scratch_queue.h"
+#include "shmq/ring_time.h"
 
 static shmq_member *m;
 static shmq_queue *q;
@@ -48,8 +49,19 @@ static void test_a_mover_passes_what_consumers_hold_and_nothing_else(void) {
     CHECK_EQUAL(shmq_pass_held(&q->first, first + 1), first + 1);
     CHECK_EQUAL(shmq_pass_held(&q->first, first + 5), first + 5);
     CHECK_EQUAL(shmq_settle(q, &held[0]), SHMQ_OK);
-    CHECK_EQUAL(shmq_pass_held(&q->first, first), first); /* a hole is the browser's to pass */
+    CHECK_EQUAL(shmq_pass_held(&q->first, first), first + 1); /* what has gone, too */
+    CHECK_EQUAL(shmq_pass_held(&q->first, first + 2), first + 3);
     CHECK_EQUAL(shmq_settle(q, &held[2]), SHMQ_OK);
+    CHECK_EQUAL(shmq_pass_held(&q->first, first), first + 1);
+    shmq_delivery second = receive(q, shmq_self(q));
+    CHECK_EQUAL(shmq_pass_held(&q->first, first), first + 3); /* it goes on behind what it has passed */
+    CHECK_EQUAL(shmq_pass_held(&q->first, first), first + 3);
+    CHECK_EQUAL(shmq_release(q, &second, false), SHMQ_OK);
+    CHECK_EQUAL(shmq_pass_held(&q->first, first), first + 1);
+    second = receive(q, shmq_self(q));
+    CHECK_EQUAL(shmq_pass_held(&q->first, first), first + 3);
+    CHECK_EQUAL(shmq_release_until(q, &second, false, shmq_now_ns() + UINT64_C(10000000000)), SHMQ_OK);
+    CHECK_EQUAL(shmq_pass_held(&q->first, first), first + 1); /* a mover takes what is delayed */
     end();
 }
 

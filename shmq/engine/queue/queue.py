@@ -416,7 +416,7 @@ class Queue(QueueManagement, Generic[T]):
         """
         selects = selection(selector, self._membership.member.wall_of)
         check_bool(follow, "follow")
-        self._is_ready()  # or raises: deleted, closed
+        self._enter()  # or raises: deleted, closed
         do_upkeep(self._membership)
         ends = self._ends()
         if start == "first":
@@ -450,14 +450,14 @@ class Queue(QueueManagement, Generic[T]):
         """
         from shmq.engine.arrow.streams import looked_at
 
-        self._is_ready()  # or raises: deleted, closed
+        self._enter()  # or raises: deleted, closed
         do_upkeep(self._membership)
         return looked_at(self, selector, columns)
 
     def _free(self, selector: str | None) -> Iterator[Message[T]]:
         """Messages that are there now and nobody holds, in order. Raises as browse()."""
         selects = selection(selector, self._membership.member.wall_of)
-        self._is_ready()  # or raises: deleted, closed
+        self._enter()  # or raises: deleted, closed
         do_upkeep(self._membership)
         ends = self._ends()
         found = self._browsed(first_of(ends), ends, free=True)

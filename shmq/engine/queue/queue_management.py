@@ -91,7 +91,7 @@ class QueueManagement(OpenQueue):
     @property
     def options(self) -> QueueOptions:
         """All options, as in force."""
-        self._is_ready()  # or raises: deleted, closed
+        self._enter()  # or raises: deleted, closed
         options = as_given(decode_settings(self._settings()))
         options["dead_letter"] = dead_letter_name(self)
         return options
@@ -128,7 +128,7 @@ class QueueManagement(OpenQueue):
     def _statistics(self) -> QueueStatistics:
         from shmq.statistics import QueueStatistics  # here: most programs never look
 
-        self._is_ready()  # or raises: deleted, closed
+        self._enter()  # or raises: deleted, closed
         census, counters, users, settings = self._census(), self._counters(), self._waiters(), self._settings()
         oldest = oldest_ready(self, census)
         age = self._membership.member.age_ns(oldest) / 1e9 if oldest else None
