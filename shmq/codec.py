@@ -73,7 +73,7 @@ class Codec(Generic[T]):
         content_type: 1 to 255 printable ASCII characters. One of shmq's own names means the same code as there: such
             bodies are read by other handles as if shmq had encoded them.
         encode: makes bytes, bytearray or memoryview of a T; what it raises, put raises.
-        decode: makes a T of a read-only memoryview over a private copy, which it may keep; what it raises becomes the
+        decode: makes a T of a read-only memoryview over a private copy, which it may keep. Its exception becomes the
             cause of a DecodeError, and the attempt counts.
 
     Raises TypeError or ValueError for an unfit content type, TypeError if encode or decode cannot be called.

@@ -21,13 +21,13 @@ class Death:
         queue: where it died.
         reason: "rejected", "max_deliveries", "max_deaths", "expired" or "queue_deleted"; "undecodable" belongs to a
             later stage.
-        error: the text or traceback that reject() or the last retry() gave; of processes that died with it, which,
-            and the signal where it is known; None: none, as for one whose last attempt ended by its lease.
+        error: the text or traceback that reject() or the last retry() gave. Of a message that took processes along:
+            their ids, and the signal where it is known. None: none, as for one whose last attempt ended by its lease.
         at: POSIX seconds.
         pids: of the processes that died with it, in order.
-        signal: that ended the last of them, where it is known: a WorkerPool tells, also when the message was
-            dead-lettered before it knew; nothing tells of processes without a pool. The broker remembers the
-            last 128 such notes.
+        signal: that ended the last of them, where it is known. A WorkerPool tells, also when the message was
+            dead-lettered before it knew; nothing tells of processes without a pool. The broker remembers the last 128
+            such notes.
 
     Example:
         >>> queue.put("a")

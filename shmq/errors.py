@@ -365,8 +365,8 @@ class NotFound(ShmqError, LookupError):
 class OptionsMismatch(ShmqError, ValueError):
     """Given options differ from those that the broker, queue or exchange has. Nothing changed.
 
-    Leave the option out to take it as it is, alter it, or use another name; the text has both values and who set the
-    first.
+    Leave the option out to take it as it is, alter it, or use another name. The text has both values and the process
+    that set the first.
 
     Example:
         >>> small = broker.queue("small", maxsize=8)

@@ -33,19 +33,19 @@ def open(
     memory: budget of the segment, bytes or text such as "64MiB"; new: half of /dev/shm, at most 4 GiB.
     mode: of the directory, files lose the x bits; new: 0o700; 0o770 for a group.
     patience: seconds for which a stopped process may delay others; new: 0.1.
-    disk: budget of what flows to disk, of all queues together, such as "20GiB"; 0: nothing does; new: what leaves a
-        tenth of the file system free.
-    disk_path: a directory, on a larger or faster disk perhaps, in which what flows to disk gets a folder of its own;
-        new: the broker's directory, or that of temporary files where there is none.
-    encryption_key: of what goes to disk, which is encrypted then: 32 random bytes, the path of a file with them or with
-        64 hexadecimal digits, or a function that returns them. Each process that opens the broker has to give it.
+    disk: most bytes of all queues on disk together, such as "20GiB"; 0: nothing flows there; new: a tenth of the file
+        system stays free.
+    disk_path: a directory, on a larger or faster disk perhaps. Messages on disk get a folder of their own there. New:
+        the broker's directory, or that of temporary files where there is none.
+    encryption_key: 32 random bytes, the path of a file with them or with 64 hexadecimal digits, or a function that
+        returns them. It encrypts messages that go to disk. Each process that opens the broker has to give it.
     durability: belongs to a later stage: ValueError.
 
     Options that are given must be those of the broker that is there, else OptionsMismatch. Opening the same directory
     again in a process gives another handle on the same membership.
 
-    Raises PermissionError for another user's directory, BrokerError for a remote file system or a full process table,
-    BrokerNotFound, VersionMismatch, CorruptionError, OutOfSpace; ValueError, TypeError for a wrong argument.
+    Raises PermissionError for another user's directory, BrokerError for a remote file system or a full process table.
+    Raises BrokerNotFound, VersionMismatch, CorruptionError, OutOfSpace; ValueError, TypeError for a wrong argument.
 
     Example:
         >>> with shmq.open("hello.shmq", memory="64MiB") as broker:
@@ -68,7 +68,7 @@ def open(
 
 
 def open_to_look(path: str | PathLike[str]) -> Broker:
-    """The broker in a directory, for who needs no message that lies on disk: without the key of what lies there.
+    """The broker in a directory, for callers that need no message that lies on disk: without the key of messages there.
 
     path: as for open(). Raises what open(path, create=False) raises.
     """

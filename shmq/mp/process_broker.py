@@ -38,8 +38,8 @@ def set_encryption_key(encryption_key: bytes | str | os.PathLike[str] | Callable
     encryption_key: 32 random bytes, the path of a file with them or with 64 hexadecimal digits, or a function that
         returns them.
 
-    Raises OptionsMismatch when this process has made queues without it; ValueError, TypeError for what is no key;
-    OSError for a file that cannot be read, or where OpenSSL's libcrypto is missing.
+    Raises OptionsMismatch when this process has made queues without it; ValueError, TypeError for what is no key.
+    Raises OSError for a file that cannot be read, or where OpenSSL's libcrypto is missing.
 
     Example:
         >>> import secrets

@@ -49,8 +49,8 @@ class Queue(Generic[T]):
 
     Raises ValueError for a maxsize above 4,294,967,294; Full or OutOfSpace without memory for its slots.
 
-    Can be pickled at any time, not only while a child is being started. When its maker has dropped it and every process
-    that was started with it has ended, it is deleted; one that was pickled otherwise lives until its maker's end.
+    Can be pickled at any time, not only while a child is being started. It is deleted when its maker has dropped it and
+    every process that was started with it has ended. One that was pickled otherwise lives until its maker's end.
 
     Example:
         >>> from shmq.mp import Queue  # was: from multiprocessing import Queue

@@ -52,8 +52,8 @@ class QueueOptions(TypedDict, total=False):
         never.
     max_memory: headers and bodies that the queue keeps in memory; what exceeds them goes to disk, and comes back in its
         order. None (the default): as much as the broker has memory for.
-    alerts: an Alerts, or None (the default): thresholds; where one is reached that is logged to "shmq.alert", as is in
-        any case that the queue flows to disk, and that it has recovered.
+    alerts: an Alerts with thresholds, or None (the default). "shmq.alert" logs that one is reached. It always logs that
+        the queue flows to disk, and that it has recovered.
 
     One that shmq does not know is a TypeError, one of a stage that is not built yet a ValueError that says so.
 

@@ -70,7 +70,7 @@ def _end_forgotten(run: _Run) -> None:
 class WorkerPool(Generic[T, R]):
     """Handles the messages of one queue, as in `with m:`, but an exception is logged and recorded and the pool goes on.
 
-    A worker that dies is replaced, and only its message is handled again, by whoever is free, within milliseconds. A
+    A worker that dies is replaced, and only its message is handled again, by any free worker, within milliseconds. A
     message that kills max_deaths workers is among the dead with the signal and the pids; one that fails max_deliveries
     times, with the last traceback. A worker that dies between the result and the ack has put a result that comes again.
 
@@ -87,8 +87,8 @@ class WorkerPool(Generic[T, R]):
         progress: show how far it is, on stderr: a bar on a terminal, lines otherwise.
         selector: only messages for which it is true, such as "kind = 'png'"; the others are left in the queue, for
             other consumers.
-        time_limit: seconds for one call of the handler: a worker that is over it is killed and replaced, and its
-            message goes back, counted as a death; None: as long as it takes.
+        time_limit: seconds for one call of the handler; None: as long as it takes. A worker that is over it is killed
+            and replaced, and its message goes back, counted as a death.
         log_tracebacks: True: of each failed attempt; False: of the last one.
 
     A worker whose message was taken away by the queue's lease is killed and replaced, too. A result has a header `job`,
@@ -101,7 +101,7 @@ class WorkerPool(Generic[T, R]):
     another one is a warning; the one that makes the message dead is an error with the traceback.
 
     Raises TypeError for a handler that cannot be called with one message, or whose call does not run it (a coroutine
-    function), SelectorError for a malformed selector, ValueError for other unfit arguments.
+    function). Raises SelectorError for a malformed selector, ValueError for other unfit arguments.
 
     Example:
         >>> def square(m):
@@ -189,16 +189,17 @@ class WorkerPool(Generic[T, R]):
 
         until_empty: until nothing (that is selected) is ready, delayed or unsettled, with whomever it is.
 
-        Returns what became of the messages, those of workers that were killed included; what others took is not in it.
+        Returns the counts of all outcomes, also of workers that were killed; messages that others took are not in it.
 
-        In the main thread the first Ctrl-C or SIGTERM lets workers finish what they have in hand, and a line on stderr
-        says so; a second one kills them, and their messages go back, counted as a death. A run that was to go on until
-        it is told to stop then returns; one that was asked until_empty, or that was killed, raises KeyboardInterrupt
-        (SIGTERM: SystemExit 143), for not all is done. stop() lets it return, too.
+        In the main thread the first Ctrl-C or SIGTERM lets workers finish the messages in hand, and a line on stderr
+        says so. A second one kills them, and their messages go back, counted as a death. A run without until_empty
+        returns after the first one. A run with it, or one whose workers were killed, raises KeyboardInterrupt (SIGTERM:
+        SystemExit 143), for not all is done. A call of stop() lets it return, too.
 
         Raises WorkerError if workers keep dying as they start, with the error of the last one, or if results cannot be
-        put; NotFound if the queue is deleted; TypeError if the handler cannot be sent to workers; RuntimeError if the
-        pool runs already, or in a worker that imports an unguarded program. No message is lost by any of them.
+        put. Raises NotFound if the queue is deleted; TypeError if the handler cannot be sent to workers. Raises
+        RuntimeError if the pool runs already, or in a worker that imports an unguarded program. None of them loses a
+        message.
 
         Example:
             >>> queue.put_many(["a", "b"])

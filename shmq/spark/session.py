@@ -49,8 +49,8 @@ def local_session(app: str = "shmq", cores: int = 2, attempts: int = 2, **conf: 
         conf: settings of Spark that are added, or come in place of those chosen here, as in
             `**{"spark.driver.memory": "4g"}`.
 
-    Raises ModuleNotFoundError without PySpark, JvmNotFound without Java 17 or later, ShmqError while a Spark with other
-    settings runs in this process, ValueError for a number below 1.
+    Raises ModuleNotFoundError without PySpark, JvmNotFound without Java 17 or later, ValueError for a number below 1.
+    Raises ShmqError while a Spark with other settings runs in this process.
 
     Example:
         >>> from shmq.spark import local_session

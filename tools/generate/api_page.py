@@ -23,8 +23,8 @@ HEAD: Final = """\
 # All names
 
 Names that `import shmq` gives, one by one. `tools/api` writes this page from the docstrings, and a test fails if they
-differ. Another test runs the examples, with a `broker`, a `queue` named "jobs" and a `consumer` of it at hand; those of
-methods that multiprocessing has, too, stand in `help()`.
+differ. Another test runs the examples, with a `broker`, a `queue` named "jobs" and a `consumer` of it at hand. Examples
+of methods that multiprocessing has, too, stand in `help()`.
 
 Everywhere: durations are seconds, `timeout=None` waits for ever and `timeout=0` does not wait. Sizes are bytes, as a
 number or as text such as "64MiB" (`shmq.Size`). Points in time are POSIX seconds. A header's value (`shmq.Header`) is a

@@ -132,7 +132,7 @@ class Broker:
         """Declare or open a queue.
 
         name: 1 to 200 bytes of UTF-8 without control characters and "/"; None: a new name, temporary=True implied.
-        codec: how this handle turns bodies into bytes and back: None (bytes-like, str, JSON values, numpy arrays),
+        codec: turns bodies of this handle into bytes and back. None (bytes-like, str, JSON values, numpy arrays),
             "bytes", "pickle" (any object; the only way to unpickle) or a Codec.
         create: False: NotFound when there is none.
         options: maxsize, max_bytes, max_memory, slot_size, overflow, priorities, groups, live_consumers, max_ttl,
@@ -141,8 +141,8 @@ class Broker:
             that is given must equal the value that was given before. The first call that gives an option sets it, so
             the start order does not matter.
 
-        Raises OptionsMismatch naming both values and who set the first; ValueError, TypeError for a wrong argument;
-        Full or OutOfSpace without room for the ring; BrokerError for one queue too many; Closed.
+        Raises OptionsMismatch naming both values and the process that set the first. Raises ValueError, TypeError for a
+        wrong argument; Full or OutOfSpace without room for the ring; BrokerError for one queue too many; Closed.
 
         Example:
             >>> jobs = broker.queue("jobs", maxsize=1000)
@@ -306,13 +306,13 @@ class Broker:
         things lie in it. All handles of this process on it are closed.
 
         force: although other processes use it. Their calls raise BrokerNotFound from then on, and those that wait do
-            so within half a second; what they read in place stays readable until they close.
+            so within half a second. Bodies that they read in place stay readable until they close.
 
-        A process that is killed in the midst of it has deleted the broker or not; whoever deletes or opens it next
-        finishes that. The command for a broker that cannot be opened: shmq destroy.
+        A process that is killed in the midst of it has deleted the broker or not. The next process that deletes or
+        opens it finishes that. The command `shmq destroy` deletes a broker that cannot be opened.
 
-        Raises BrokerError naming the processes that use it, without force; PermissionError when another user made its
-        memory; BrokerNotFound when its directory was made anew; TypeError; Closed.
+        Raises BrokerError naming the processes that use it, without force. Raises PermissionError when another user
+        made its memory; BrokerNotFound when its directory was made anew; TypeError; Closed.
 
         Example:
             >>> with shmq.open("hello.shmq", memory="64MiB") as broker:

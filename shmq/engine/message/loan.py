@@ -110,8 +110,8 @@ class Loan:
         """Put the message; its id. Once it has returned, the message is as safe as one that was put().
 
         nbytes: use only so many bytes of the loan; None: all. An array is always put whole.
-        Raises BufferError while slices of `view` live, and as put(): the loan is still open then; SettlementError
-        when it is over; ValueError for an unfit nbytes.
+        Raises BufferError while slices of `view` live, and the same errors as put(): the loan is still open then.
+        Raises SettlementError when it is over; ValueError for an unfit nbytes.
 
         Example:
             >>> loan = queue.loan(100)

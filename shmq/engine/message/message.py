@@ -216,8 +216,8 @@ class Message(MessageHandle, Generic[T]):
         return cast(T, body)
 
     def view(self) -> memoryview:
-        """The encoded body, read-only, of `size` bytes. One that lies in a block is not copied but pinned, also after
-        the settlement, until the view goes; a small one, which lies in its slot, is copied.
+        """The encoded body, read-only, of `size` bytes. A view does not copy a body in a block but pins it, also after
+        the settlement, until the view goes. It copies a small one, which lies in its slot.
 
         Raises CorruptionError for a damaged body, SettlementError when it has gone with the message.
 

@@ -276,8 +276,8 @@ class Queue(QueueManagement, Generic[T]):
         """Put each row of an Arrow stream as a message, in order; how many.
 
         batches: a table, reader or batch of pyarrow, a frame of pandas or polars, a relation of DuckDB, or several of
-            them in an iterable. Its columns are `body` (binary, or text), and, if there are such, `headers` (a map of
-            texts), `priority`, `group`, `ttl`, `delay` (seconds) and `content_type`; NULL: not given.
+            them in an iterable. It has a column `body` (binary, or text). It may have `headers` (a map of texts),
+            `priority`, `group`, `ttl`, `delay` (seconds) and `content_type`; NULL: not given.
         timeout: seconds to wait for room; None waits for ever, 0 does not wait.
         Raises ModuleNotFoundError without pyarrow; TypeError for what is no stream, ValueError for an unfit column or
         row, and otherwise as put_many(). `accepted` of the error says how many are in; they stay. If this process dies
@@ -367,16 +367,16 @@ class Queue(QueueManagement, Generic[T]):
         """A subscription of one's own.
 
         prefetch: at most so many unsettled at once; None: taken when asked for, no limit.
-        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000"; the others are left, in
-            order, for other consumers. Each message is looked at once, until it comes back.
-        priority: an int; larger is served first: as long as such a consumer waits for a message that it would take, one
+        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000". It leaves the others, in
+            order, to other consumers. It looks at each message once, until that comes back.
+        priority: an int; larger is served first. As long as such a consumer waits for a message that it would take, one
             of lower priority leaves it. One that is at work, or has all that its prefetch allows, does not wait.
         exclusive: True: the only one; get() and receive() of others raise ConsumerRefused, too. The consumer that
             receive() has made for a process is in its way only while it has messages in hand.
-        Raises ConsumerRefused beside an exclusive consumer, or exclusive beside others, or for the 1,025th consumer
-        (or when consumers and waiting threads together use up 1,087 places); SelectorError for a malformed selector,
-        with the place of the error; ValueError, TypeError for an unfit prefetch, priority or exclusive; NotFound,
-        Closed.
+        Raises ConsumerRefused beside an exclusive consumer, or exclusive beside others, or for the 1,025th consumer.
+        Raises it, too, when consumers and waiting threads together use up 1,087 places. Raises SelectorError for a
+        malformed selector, with the place of the error. Raises ValueError, TypeError for an unfit prefetch, priority or
+        exclusive; NotFound, Closed.
 
         Example:
             >>> queue.put_many(["a", "b"])
@@ -438,8 +438,8 @@ class Queue(QueueManagement, Generic[T]):
         selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
         columns: as for get_arrow().
         Raises ModuleNotFoundError without pyarrow, ValueError for an unfit column, SelectorError for a malformed
-        selector, NotFound, Closed. The stream looks as it is read, batch by batch: what others take meanwhile may be
-        missing, what is put later is not there, and no message comes twice.
+        selector, NotFound, Closed. The stream looks as it is read, batch by batch. Messages that others take meanwhile
+        may be missing, those that are put later are not there, and none comes twice.
 
         Example:
             >>> queue.put_many([{"id": 7}, {"id": 8}])

@@ -239,10 +239,10 @@ class QueueManagement(OpenQueue):
         """Changes options of the queue, for all of its users at once; the others stay as they are.
 
         options: those of Broker.queue(), see help(shmq.QueueOptions). A maxsize may be less than what is in the queue:
-            nothing is lost, puts wait until there is room again. Of a queue that stays in memory (in a broker with
-            disk=0) it may be as much as the slots that the queue got when it was made.
-        Raises OptionsMismatch for one that is fixed at creation and another one, and nothing is changed; ValueError,
-        TypeError for an unfit one; NotFound, Closed. Producers that wait for room look again.
+            nothing is lost, puts wait until there is room again. In a broker with disk=0 a queue keeps the slots that
+            it got when it was made, and its maxsize may be as many.
+        Raises OptionsMismatch for another value of an option that is fixed at creation, and nothing is changed. Raises
+        ValueError, TypeError for an unfit one; NotFound, Closed. Producers that wait for room look again.
 
         Example:
             >>> queue.alter(maxsize=500, max_deliveries=5)

@@ -52,8 +52,8 @@ def map_in_pool(
         memory: for the batches in the pool, a third of it for those that wait.
         idle: seconds without a task after which the pool ends.
         directory: where pools keep their files; None: the one for temporary files. All tasks of a host have to see it.
-        encryption_key_file: on each host, with the key by which batches on disk, which do not fit into memory, are
-            encrypted; None: they lie there in clear, readable by this user.
+        encryption_key_file: a file on each host, with a key. It encrypts batches that do not fit into memory and go to
+            disk. None: they lie there in clear, readable by this user.
 
     A process of the pool that dies is replaced, and its batch is handled again. So handlers may see a batch twice; the
     results have it once. A batch with which three processes have died fails its task. So does a handler that
