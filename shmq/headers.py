@@ -1,6 +1,6 @@
 """The block of headers that stands before a body: what the user gave, and fields of shmq's own.
 
-Bytes, little endian; b"" if there is nothing to say (docs/headers.md has an example, native/include/shmq/headers.h is
+Bytes, little endian; b"" if there is nothing to say (docs/headers.md has an example, native/src/base/headers.h is
 the other reader):
 
     version 1, U 2, U bytes of user headers, own fields to the end

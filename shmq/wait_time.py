@@ -3,7 +3,7 @@
 How long a stopped process may be in the way of others is the broker's option patience. The core asks it; so do
 `put(immediate=True)` and descriptors. Code that waits by the times here looks at a state of which nobody tells, or says
 that something takes long. Or it stops waiting for something that would long be over if it were well. The core's times
-are in native/include/shmq/wait_time.h.
+are in native/src/base/wait_time.h.
 """
 
 from __future__ import annotations

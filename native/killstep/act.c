@@ -1,16 +1,22 @@
+#include "dispatch/sleepers.h"
+#include "lifecycle/handle_bind.h"
+#include "lifecycle/queue_declare.h"
+#include "lifecycle/queue_delete.h"
+#include "operations/browse.h"
+#include "operations/census.h"
+#include "operations/overflow.h"
+#include "operations/put.h"
+#include "operations/settle.h"
+#include "operations/take.h"
+#include "queue/settings.h"
+#include "recovery/reap.h"
+#include "ring/ring.h"
+#include "segment/structure.h"
 #include "act.h"
 
 #include "act_group.h"
-#include "shmq/overflow.h"
 
 #include <string.h>
-
-#include "shmq/reap.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
-#include "shmq/subscription.h"
-#include "shmq/take.h"
-#include "shmq/wait.h"
 
 #define BODIES 16u
 

@@ -3,9 +3,10 @@
 #ifndef SHMQ_KILLSTEP_ACT_H
 #define SHMQ_KILLSTEP_ACT_H
 
+#include "blocks/block.h"
+#include "queue/handle.h"
+#include "ring/delivery.h"
 #include "board.h"
-#include "shmq/level.h"
-#include "shmq/ring.h"
 
 #define QUEUE_A 0u /* no limit, 1,024 slots */
 #define QUEUE_LIMITED 1u /* maxsize 4 */

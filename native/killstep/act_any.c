@@ -1,10 +1,8 @@
+#include "dispatch/sleepers.h"
+#include "operations/news.h"
+#include "wake/wake_word.h"
 #include "act_any.h"
 
-#include "shmq/news.h"
-#include "shmq/ring_wait.h"
-#include "shmq/sleepers.h"
-#include "shmq/take.h"
-#include "shmq/wake_word.h"
 #include "stage.h"
 
 static const unsigned queues[] = {QUEUE_LIMITED, QUEUE_A};

@@ -1,6 +1,7 @@
+#include "operations/browse.h"
+#include "operations/ring_claim.h"
+#include "operations/settle.h"
 #include "act_claim.h"
-
-#include "shmq/ring_claim.h"
 
 #define MOST 8u /* entries in a queue that is claimed from, or into */
 

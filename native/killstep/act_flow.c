@@ -1,10 +1,14 @@
+#include "flow/flow_alert.h"
+#include "lifecycle/queue_declare.h"
+#include "operations/expire.h"
+#include "operations/settle.h"
+#include "queue/settings.h"
+#include "segment/alert_time.h"
 #include "act_flow.h"
 
 #include <setjmp.h>
 
 #include "rows.h"
-#include "shmq/alert.h"
-#include "shmq/ring_time.h"
 #include "stage.h"
 
 void act_limit_memory(act *a, unsigned queue, uint64_t most) {

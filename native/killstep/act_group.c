@@ -1,8 +1,8 @@
+#include "lifecycle/queue_declare.h"
+#include "operations/settle.h"
 #include "act_group.h"
 
 #include <string.h>
-
-#include "shmq/group.h"
 
 void act_declare_groups(act *a, unsigned queue, const char *name, uint32_t grouping, uint64_t maxsize) {
     shmq_declaration d = {.given = 1u << SHMQ_SET_GROUPS | 1u << SHMQ_SET_MAXSIZE,

@@ -2,6 +2,7 @@
 #ifndef SHMQ_KILLSTEP_ACT_GROUP_H
 #define SHMQ_KILLSTEP_ACT_GROUP_H
 
+#include "ring/outgoing.h"
 #include "act.h"
 
 void act_declare_groups(act *a, unsigned queue, const char *name, uint32_t grouping, uint64_t maxsize);

@@ -1,8 +1,7 @@
+#include "limits/line.h"
+#include "limits/waiters.h"
+#include "operations/put.h"
 #include "act_line.h"
-
-#include "shmq/line.h"
-#include "shmq/wait.h"
-#include "shmq/waiters.h"
 
 static shmq_ticket_shm *ticket_of(const act *a) {
     return &a->q[QUEUE_LIMITED]->tickets[a->ticket.number % SHMQ_TICKETS];

@@ -1,10 +1,12 @@
+#include "operations/browse.h"
+#include "operations/put.h"
+#include "operations/ring_move.h"
+#include "operations/settle.h"
+#include "recovery/reap.h"
+#include "wake/watch.h"
 #include "act_move.h"
 
 #include "act_group.h"
-
-#include "shmq/level.h"
-#include "shmq/reap.h"
-#include "shmq/ring_move.h"
 
 /* A letter as it is in hand, on its way. */
 static shmq_outgoing letter_of(const act *a, unsigned to, struct iovec *piece) {

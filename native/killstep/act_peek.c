@@ -1,6 +1,6 @@
+#include "operations/ring_wait.h"
 #include "act_peek.h"
 
-#include "shmq/ring_wait.h"
 #include "stage.h"
 
 void act_peek_and_pass_on(act *a, uint64_t until_ns) {

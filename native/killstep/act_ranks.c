@@ -1,6 +1,9 @@
+#include "dispatch/ranks.h"
+#include "lifecycle/queue_declare.h"
+#include "operations/take.h"
+#include "queue/settings.h"
 #include "act_ranks.h"
 
-#include "shmq/ranks.h"
 #include "virtual.h"
 
 void act_row_open_as(act *a, unsigned queue, int32_t priority, bool exclusive) {

@@ -1,10 +1,11 @@
+#include "dispatch/ranks.h"
+#include "dispatch/row_selector.h"
+#include "dispatch/sleepers.h"
+#include "operations/offer.h"
 #include "act_select.h"
 
 #include <string.h>
 
-#include "shmq/ranks.h"
-#include "shmq/row_selector.h"
-#include "shmq/sleepers.h"
 #include "stage.h"
 #include "virtual.h"
 

@@ -1,11 +1,14 @@
 /* Operations on messages that wait for a time, expire, or are lent for a time. */
+#include "lifecycle/queue_declare.h"
+#include "operations/hold.h"
+#include "operations/immediate.h"
+#include "operations/put.h"
+#include "queue/settings.h"
+#include "time/receipt.h"
+#include "time/ring_time.h"
+#include "upkeep/duty.h"
 #include "act_time.h"
 
-#include "shmq/cold.h"
-#include "shmq/duty.h"
-#include "shmq/immediate.h"
-#include "shmq/receipt.h"
-#include "shmq/ring_time.h"
 #include "virtual.h"
 
 void act_put_timed(act *a, unsigned queue, uint64_t value, uint64_t delay_ns, uint64_t ttl_ns) {

@@ -2,6 +2,7 @@
 #ifndef SHMQ_KILLSTEP_ACT_TIME_H
 #define SHMQ_KILLSTEP_ACT_TIME_H
 
+#include "ring/outgoing.h"
 #include "act.h"
 
 #define LATER_NS UINT64_C(30000000000) /* of the virtual clock: when what waits is due */

@@ -1,7 +1,8 @@
+#include "base/clock.h"
+#include "dispatch/sleepers.h"
+#include "wake/watch.h"
 #include "act_watch.h"
 
-#include "shmq/sleepers.h"
-#include "shmq/watch.h"
 #include "stage.h"
 #include "virtual.h"
 

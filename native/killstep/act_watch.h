@@ -2,8 +2,8 @@
 #ifndef SHMQ_KILLSTEP_ACT_WATCH_H
 #define SHMQ_KILLSTEP_ACT_WATCH_H
 
+#include "base/wait_time.h"
 #include "act.h"
-#include "shmq/wait.h"
 
 /* The messages of a killed process are with a sleeper within this, whoever is stopped: docs/guarantees.md, G4. */
 #define WATCH_BOUND_NS (PATIENCE_NS + SHMQ_SLICE_NS + UINT64_C(50000000))

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lifecycle/handle_bind.h"
 #include "stage.h"
 #include "virtual.h"
 

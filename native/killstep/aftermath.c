@@ -1,3 +1,5 @@
+#include "lifecycle/handle_bind.h"
+#include "lifecycle/queue_declare.h"
 #include "aftermath.h"
 
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "act_watch.h"
 #include "flow_aftermath.h"
 #include "report.h"
-#include "shmq/sleepers.h"
 #include "verdict.h"
 #include "virtual.h"
 

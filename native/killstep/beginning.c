@@ -1,9 +1,9 @@
+#include "queue/level.h"
 #include "beginning.h"
 
 #include <string.h>
 
 #include "ring_place.h"
-#include "shmq/level.h"
 
 #define SLOTS UINT64_C(1024) /* of every ring here */
 

@@ -2,7 +2,7 @@
 #ifndef SHMQ_KILLSTEP_BEGINNING_H
 #define SHMQ_KILLSTEP_BEGINNING_H
 
-#include "shmq/handle.h"
+#include "queue/handle.h"
 
 typedef enum beginning {
     BEGIN_NEW,     /* nothing has */

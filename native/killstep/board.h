@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "shmq/atomic.h"
+#include "base/atomic.h"
 
 #define BOARD_CALLS 6000u
 #define BOARD_ACTORS 8u

@@ -1,15 +1,16 @@
+#include "flow/flow_alert.h"
+#include "limits/count.h"
+#include "operations/census.h"
+#include "queue/cold.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
+#include "wake/due.h"
 #include "flow_aftermath.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 
 #include "rows.h"
-#include "shmq/alert.h"
-#include "shmq/block.h"
-#include "shmq/cold.h"
-#include "shmq/due.h"
-#include "shmq/ring_memory.h"
-#include "shmq/waiting.h"
 #include "virtual.h"
 
 #define MARGIN_NS (PATIENCE_NS * 3 / 10)

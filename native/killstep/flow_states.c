@@ -1,11 +1,15 @@
 /* Queue "a" flows to disk: the oldest messages are rows, some lie in memory above them. */
+#include "dispatch/sleepers.h"
+#include "flow/waiting.h"
+#include "lifecycle/queue_declare.h"
+#include "limits/count.h"
+#include "queue/settings.h"
+#include "ring/version.h"
 #include "scenario.h"
 
 #include "act_flow.h"
 #include "act_time.h"
 #include "rows.h"
-#include "shmq/sleepers.h"
-#include "shmq/waiting.h"
 
 #define FEW (8u * SMALL_BYTES) /* so many bytes stay in memory: the ninth message finds none, and all before it go */
 #define FEWER (4u * SMALL_BYTES)

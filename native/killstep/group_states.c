@@ -1,10 +1,11 @@
 /* Queue "a" with groups: two, of which the second begins with the hundreds. */
+#include "dispatch/sleepers.h"
+#include "lifecycle/handle_bind.h"
+#include "operations/offer.h"
 #include "act_group.h"
 #include "act_move.h"
 #include "act_time.h"
 #include "scenario.h"
-#include "shmq/group.h"
-#include "shmq/sleepers.h"
 
 static void put(stage *s, uint64_t first, uint32_t count) {
     for (uint64_t value = first; value < first + count; value++) {

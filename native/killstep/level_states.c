@@ -1,8 +1,9 @@
 /* Queue "a" of three levels; which one a message goes to, its value says (act.h). */
+#include "dispatch/sleepers.h"
+#include "lifecycle/handle_bind.h"
 #include "scenario.h"
 
 #include "act_select.h"
-#include "shmq/sleepers.h"
 
 static void put(stage *s, uint64_t first, uint32_t count, uint32_t bytes) {
     for (uint64_t value = first; value < first + count; value++) {

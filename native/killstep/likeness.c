@@ -1,15 +1,14 @@
+#include "dispatch/sleepers.h"
+#include "layout/block.h"
+#include "layout/waiters.h"
+#include "limits/line.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
 #include "likeness.h"
 
 #include <string.h>
 
 #include "rows.h"
-#include "shmq/group.h"
-#include "shmq/level.h"
-#include "shmq/line.h"
-#include "shmq/waiters.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
-#include "shmq/ring_memory.h"
 
 static uint64_t hash;
 

@@ -1,7 +1,10 @@
 /* States in which the segment has no memory left, or too little. */
+#include "layout/block.h"
+#include "operations/put.h"
+#include "segment/block_class.h"
+#include "segment/structure.h"
 #include "rows.h"
 #include "scenario.h"
-#include "shmq/structure.h"
 
 #define ONE_GRANULE 60000u /* bytes of a block that needs a granule of its own */
 #define LEFT 2u

@@ -2,8 +2,7 @@
 #ifndef SHMQ_RING_PLACE_H
 #define SHMQ_RING_PLACE_H
 
-#include "shmq/handle.h"
-#include "shmq/ring_memory.h"
+#include "ring/ring_memory.h"
 
 static inline uint64_t epoch_and_position(uint64_t epoch, uint64_t position) {
     return (epoch & SHMQ_EPOCH_MASK) << SHMQ_POSITION_BITS | (position & SHMQ_POSITION_MASK);

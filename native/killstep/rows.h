@@ -3,7 +3,7 @@
 #ifndef SHMQ_KILLSTEP_ROWS_H
 #define SHMQ_KILLSTEP_ROWS_H
 
-#include "shmq/flow.h"
+#include "flow/flow.h"
 
 #define ROWS_MOST 640u
 #define ROWS_WAITING (UINT64_C(1) << 62) /* of the key of a waiting row */

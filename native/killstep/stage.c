@@ -1,3 +1,8 @@
+#include "dispatch/sleepers.h"
+#include "layout/run.h"
+#include "lifecycle/queue_declare.h"
+#include "operations/census.h"
+#include "segment/structure.h"
 #include "stage.h"
 
 #include <errno.h>
@@ -8,8 +13,6 @@
 #include <unistd.h>
 
 #include "rows.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
 #include "virtual.h"
 
 #define FULL_LOOK 16u     /* each so many runs all pages are compared */

@@ -7,10 +7,10 @@
 
 #include <sys/types.h>
 
+#include "dispatch/group.h"
 #include "act.h"
 #include "beginning.h"
 #include "board.h"
-#include "shmq/group.h"
 
 #define STAGE_MEMORY (UINT64_C(8) << 20)
 #define STAGE_PAGE 4096u

@@ -1,3 +1,15 @@
+#include "dispatch/sleepers.h"
+#include "limits/count.h"
+#include "limits/waiters.h"
+#include "operations/census.h"
+#include "operations/offer.h"
+#include "operations/put.h"
+#include "operations/settle.h"
+#include "queue/cold.h"
+#include "ring/ring_memory.h"
+#include "segment/process_table.h"
+#include "segment/structure.h"
+#include "wake/wait.h"
 #include "scenario.h"
 
 #include "act_select.h"
@@ -5,15 +17,7 @@
 #include "act_move.h"
 #include "act_time.h"
 
-#include "../src/segment/process_table.h"
-#include "shmq/cold.h"
-#include "shmq/reap.h"
-#include "shmq/ring_memory.h"
 #include "act_any.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
-#include "shmq/wait.h"
-#include "shmq/waiters.h"
 
 /* Messages that come and go before the history begins. */
 static void pass_through(stage *s, unsigned queue, uint32_t count) {

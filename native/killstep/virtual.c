@@ -1,5 +1,6 @@
 /* Stands in the place of the core's clock.c when the driver is linked; getpid(), syscall() and the allocator come here by
  * --wrap. */
+#include "base/clock.h"
 #include "virtual.h"
 
 #include <errno.h>
@@ -12,8 +13,6 @@
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "shmq/member.h"
 
 #define LOOK_NS 100
 #define WALL_NS UINT64_C(1700000000000000000) /* wall clock minus monotonic clock */

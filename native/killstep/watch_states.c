@@ -1,10 +1,10 @@
 /* States in which others are stopped with a claim to be first: in the watch, while a process that can be killed holds the
  * only message; by their priority; with the offer of a live place. */
+#include "operations/take.h"
 #include "scenario.h"
 
 #include "act_ranks.h"
 #include "act_watch.h"
-#include "shmq/ranks.h"
 
 static void hold_one(act *a) { act_receive(a, QUEUE_A, 0); }
 

@@ -1,12 +1,13 @@
 /* The extension module shmq._native: exceptions, constants, clocks, checksums. */
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "layout/queue.h"
+#include "layout/slot.h"
 #include "py_shmq.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "shmq/block.h"
-#include "shmq/inspect.h"
 
 /* Types and the factory are static pointers, since statuses are raised in functions that know no module. So only one
  * interpreter of a process may load the module. */

@@ -1,4 +1,5 @@
 /* The body of a lent message: copied, pinned in its block, or decoded. */
+#include "ring/ring.h"
 #include "py_consumer.h"
 #include "py_json.h"
 

@@ -1,11 +1,13 @@
 /* Functions on a membership that concern queues: declare, list, reap, death records. */
 #include <string.h>
 
+#include "lifecycle/handle_bind.h"
+#include "lifecycle/queue_declare.h"
+#include "recovery/reap.h"
+#include "ring/death_record.h"
+#include "upkeep/duty.h"
 #include "py_queue.h"
 #include "py_usage.h"
-#include "shmq/facts.h"
-#include "shmq/due.h"
-#include "shmq/reap.h"
 
 static shmq_member *member_of(PyObject *o) {
     if (!PyObject_TypeCheck(o, shmq_py_member_type)) {

@@ -1,13 +1,14 @@
 /* Places of a queue: a browser looks at them; a stealer takes what lies there. */
+#include "base/wait_time.h"
+#include "flow/flow.h"
+#include "operations/browse.h"
+#include "operations/ring_move.h"
+#include "operations/settle.h"
+#include "queue/queue_facts.h"
+#include "ring/ring.h"
 #include "py_queue.h"
 
 #include <time.h>
-
-#include "shmq/facts.h"
-#include "shmq/flow.h"
-#include "shmq/level.h"
-#include "shmq/ring_move.h"
-#include "shmq/wait_time.h"
 
 /* The level of a place, and the position in it; NULL with an exception set. */
 static shmq_ring *level_of(py_queue *self, unsigned long long place, uint64_t *position) {

@@ -1,6 +1,6 @@
 /* Moves many entries at once from one queue to another. */
+#include "operations/ring_claim.h"
 #include "py_subscription.h"
-#include "shmq/ring_claim.h"
 
 static bool is_target(py_queue *self, py_queue *to) {
     if (self->q->m != to->q->m || self->q == to->q) {

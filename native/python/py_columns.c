@@ -1,9 +1,10 @@
 /* Entries as columns: Arrow batches are made without a Python object for each row. */
+#include "flow/flow.h"
+#include "operations/browse.h"
+#include "ring/ring.h"
+#include "segment/wall_clock.h"
 #include "py_column.h"
 #include "py_queue.h"
-#include "shmq/flow.h"
-#include "shmq/level.h"
-#include "shmq/wall_clock.h"
 
 enum { POSITION, ID, TIME, PRIORITY, DELIVERIES, CONTENT, HEAD_ENDS, HEADS, BODY_ENDS, BODIES, COLUMNS };
 

@@ -1,10 +1,15 @@
 /* A delivery: an acquired entry, and views of its body. */
 #include <string.h>
 
+#include "base/clock.h"
+#include "lifecycle/handle_bind.h"
+#include "operations/expire.h"
+#include "operations/hold.h"
+#include "operations/put.h"
+#include "operations/ring_move.h"
+#include "operations/settle.h"
+#include "time/ring_time.h"
 #include "py_queue.h"
-#include "shmq/facts.h"
-#include "shmq/ring_move.h"
-#include "shmq/ring_time.h"
 #include "structmember.h"
 
 PyTypeObject *delivery_type, *view_type;

@@ -1,4 +1,6 @@
 /* get and get_many. */
+#include "operations/settle.h"
+#include "wake/wait.h"
 #include "py_queue.h"
 
 static void caller_leaves(void *self) {

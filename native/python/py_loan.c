@@ -2,8 +2,11 @@
  * commit. */
 #include <string.h>
 
+#include "lifecycle/handle_bind.h"
+#include "limits/line.h"
+#include "operations/overflow.h"
+#include "operations/put.h"
 #include "py_queue.h"
-#include "shmq/overflow.h"
 #include "structmember.h"
 
 PyTypeObject *loan_type;

@@ -1,20 +1,21 @@
 /* Calls on a queue besides those for messages: settings, counts, rows, shutdown. */
 #include <string.h>
 
+#include "check/check.h"
+#include "check/faults.h"
+#include "dispatch/queue_waiters.h"
+#include "dispatch/ranks.h"
+#include "dispatch/unused.h"
+#include "flow/flow_alert.h"
+#include "flow/waiting.h"
+#include "lifecycle/queue_declare.h"
+#include "lifecycle/queue_delete.h"
+#include "operations/census.h"
+#include "operations/expire.h"
+#include "queue/queue_facts.h"
+#include "ring/ring_memory.h"
+#include "upkeep/duty.h"
 #include "py_queue.h"
-#include "shmq/duty.h"
-#include "shmq/facts.h"
-#include "shmq/flow.h"
-#include "shmq/alert.h"
-#include "shmq/queue_ending.h"
-#include "shmq/check.h"
-#include "shmq/ranks.h"
-#include "shmq/ring_memory.h"
-#include "shmq/ring_time.h"
-#include "shmq/unused.h"
-#include "shmq/waiters.h"
-#include "shmq/watch.h"
-#include "shmq/waiting.h"
 
 static PyObject *none_or(py_queue *self, shmq_status status) {
     if (status != SHMQ_OK) {

@@ -1,18 +1,14 @@
 /* The type Member: this process in one broker. */
+#include "base/cipher.h"
+#include "check/check.h"
+#include "flow/flow.h"
+#include "flow/flow_alert.h"
+#include "segment/alert_time.h"
+#include "segment/structure.h"
 #include "py_shmq.h"
 #include "structmember.h"
 
 #include "py_usage.h"
-
-#include "shmq/facts.h"
-#include "shmq/alert.h"
-#include "shmq/cipher.h"
-#include "shmq/check.h"
-#include "shmq/flow.h"
-#include "shmq/handle.h"
-#include "shmq/reap.h"
-#include "shmq/structure.h"
-#include "shmq/wait_time.h"
 
 PyTypeObject *shmq_py_member_type;
 

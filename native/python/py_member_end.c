@@ -1,11 +1,10 @@
 /* How a membership ends: a close waits for calls under way and for views. */
+#include "base/wait_time.h"
+#include "lifecycle/handle_bind.h"
+#include "recovery/reap.h"
 #include "py_shmq.h"
 
 #include <time.h>
-
-#include "shmq/handle.h"
-#include "shmq/reap.h"
-#include "shmq/wait_time.h"
 
 /* Counts from before a fork are of the parent's calls and views. */
 static void count_anew(shmq_py_member *self) {

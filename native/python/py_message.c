@@ -1,7 +1,9 @@
 /* A lent message: its fields, its body, and its settlement. shmq.engine.message.message.Message is built on it. */
+#include "base/clock.h"
+#include "operations/hold.h"
+#include "operations/settle.h"
+#include "ring/ring.h"
 #include "py_consumer.h"
-#include "shmq/facts.h"
-#include "shmq/ring_time.h"
 #include "structmember.h"
 
 PyTypeObject *message_type;

@@ -1,11 +1,13 @@
 /* The type Observer: a segment that is only looked at. It has no row and no lock, and its mapping is read-only. */
+#include "check/check.h"
+#include "operations/browse.h"
+#include "operations/census.h"
+#include "queue/level.h"
+#include "queue/queue_facts.h"
+#include "ring/ring_memory.h"
 #include "py_shmq.h"
 
 #include "py_usage.h"
-#include "shmq/check.h"
-#include "shmq/level.h"
-#include "shmq/ring.h"
-#include "shmq/ring_memory.h"
 
 typedef struct {
     PyObject_HEAD shmq_member *member;

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "ring/ring.h"
 #include "py_json.h"
 #include "py_queue.h"
 

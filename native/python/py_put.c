@@ -3,13 +3,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "flow/turn.h"
+#include "limits/line.h"
+#include "operations/immediate.h"
+#include "operations/overflow.h"
+#include "operations/put.h"
+#include "segment/wall_clock.h"
+#include "time/receipt.h"
+#include "wake/wait.h"
 #include "py_put_options.h"
 #include "py_queue.h"
-#include "shmq/flow.h"
-#include "shmq/immediate.h"
-#include "shmq/receipt.h"
-#include "shmq/overflow.h"
-#include "shmq/wall_clock.h"
 
 bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
     if (timeout == NULL || timeout == Py_None) {

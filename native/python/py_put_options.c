@@ -1,12 +1,12 @@
 /* The options of a put that are as they should be, read without a call into Python. The rest is left to
  * shmq/options/message.py, which says what is wrong. */
+#include "queue/queue_facts.h"
 #include "py_put_options.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "py_headers.h"
-#include "shmq/facts.h"
 
 #define LONGEST 1e9                                       /* seconds; what is longer is for ever */
 #define MAX_USER_BYTES (UINT16_MAX - 1024u) /* shmq/headers.py: a dead letter has to fit, too */

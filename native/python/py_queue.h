@@ -2,12 +2,9 @@
 #ifndef SHMQ_PY_QUEUE_H
 #define SHMQ_PY_QUEUE_H
 
+#include "operations/take.h"
+#include "ring/outgoing.h"
 #include "py_shmq.h"
-#include "shmq/flow.h"
-#include "shmq/ring.h"
-#include "shmq/sleepers.h"
-#include "shmq/take.h"
-#include "shmq/wait.h"
 
 /* PICKLE, too, takes exact bytes and text as they are; Python does the rest of it. */
 enum codec_kind { CODEC_DEFAULT = 0, CODEC_BYTES = 1, CODEC_OTHER = 2, CODEC_PICKLE = 3 };

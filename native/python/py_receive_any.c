@@ -1,8 +1,8 @@
 /* Receives the next message of several queues; peek_any says whether there is one. */
+#include "dispatch/ranks.h"
+#include "operations/news.h"
+#include "wake/wait.h"
 #include "py_consumer.h"
-#include "shmq/news.h"
-#include "shmq/ranks.h"
-#include "shmq/ring_wait.h"
 
 #define QUEUES_MAX 1024
 

@@ -1,5 +1,8 @@
 /* A row of a queue: what other processes see of a consumer. The last reference gives it back at the latest. So no
  * exception of a signal handler, wherever raised, leaves a row that nobody can give back. */
+#include "dispatch/sleepers.h"
+#include "lifecycle/handle_bind.h"
+#include "limits/room_wake.h"
 #include "py_queue.h"
 #include "structmember.h"
 

@@ -1,11 +1,10 @@
 /* Functions on segments without a membership: making, looking, sweeping; and what open() asks about a directory. */
+#include "base/cipher.h"
+#include "segment/inspect.h"
 #include "py_shmq.h"
 
 #include <errno.h>
 #include <sys/vfs.h>
-
-#include "shmq/cipher.h"
-#include "shmq/inspect.h"
 
 static PyObject *segment_create(PyObject *module, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"name", "memory",    "patience_ns", "disk",  "mode",      "anonymous", "path",

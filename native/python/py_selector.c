@@ -1,5 +1,4 @@
 /* The type Selector: a loaded program, run over one message or over many heads. */
-#include "shmq/selector.h"
 
 #include "py_shmq.h"
 

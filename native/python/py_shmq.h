@@ -8,9 +8,8 @@
 #include <Python.h>
 #include <string.h>
 
-#include "shmq/member.h"
-#include "shmq/selector.h"
-#include "shmq/status.h"
+#include "dispatch/selector.h"
+#include "segment/member.h"
 
 /* Replaces a strong reference by another, which is stolen. The old one is released after the new one is in place. */
 static inline void shmq_py_set(PyObject **place, PyObject *value) {

@@ -1,6 +1,6 @@
 /* A subscription that takes some entries only, and keeps how far it has looked. */
+#include "dispatch/row_selector.h"
 #include "py_subscription.h"
-#include "shmq/row_selector.h"
 
 PyTypeObject *subscription_type;
 

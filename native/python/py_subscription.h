@@ -2,7 +2,6 @@
 #define SHMQ_PY_SUBSCRIPTION_H
 
 #include "py_queue.h"
-#include "shmq/subscription.h"
 
 typedef struct {
     PyObject_HEAD shmq_subscription s;

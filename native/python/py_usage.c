@@ -1,15 +1,13 @@
+#include "check/memory_use.h"
+#include "flow/flow_alert.h"
+#include "lifecycle/queue_declare.h"
+#include "lifecycle/queue_delete.h"
+#include "segment/structure.h"
+#include "segment/wall_clock.h"
 #include "py_usage.h"
-
-#include "shmq/wall_clock.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "shmq/alert.h"
-#include "shmq/queue_ending.h"
-#include "shmq/handle.h"
-#include "shmq/memory_use.h"
-#include "shmq/structure.h"
 
 PyObject *shmq_py_numbers(const shmq_py_number *numbers, size_t count) {
     PyObject *dict = PyDict_New();

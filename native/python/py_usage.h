@@ -2,10 +2,9 @@
 #ifndef SHMQ_PY_USAGE_H
 #define SHMQ_PY_USAGE_H
 
+#include "check/faults.h"
+#include "segment/broker_facts.h"
 #include "py_shmq.h"
-
-#include "shmq/block.h"
-#include "shmq/facts.h"
 
 typedef struct {
     uint64_t memory; /* the budget */

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
+#include "base/crc32c.h"
+#include "flow/flow.h"
 #include "check.h"
-#include "shmq/flow.h"
-#include "shmq/member.h"
 
 #define CONTRACT_ROWS 64u
 #define CONTRACT_LONGEST 500u

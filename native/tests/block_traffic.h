@@ -4,7 +4,9 @@
 #ifndef SHMQ_TESTS_BLOCK_TRAFFIC_H
 #define SHMQ_TESTS_BLOCK_TRAFFIC_H
 
-#include "../src/blocks/slab.h"
+#include "blocks/slab.h"
+#include "check/faults.h"
+#include "segment/structure.h"
 #include "scratch_segment.h"
 
 #define TRAFFIC_SLOTS 48u

@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 
 #include "scratch_flow.h"
-#include "shmq/check.h"
 
 static long countdown = -1; /* 0: the next call fails; below: none does */
 static long calls;

@@ -3,8 +3,6 @@
 #define SHMQ_TESTS_FLOW_SELECT_H
 
 #include "flow_pair.h"
-#include "shmq/subscription.h"
-#include "shmq/take.h"
 
 #define MANY 12000
 

@@ -2,14 +2,9 @@
 #ifndef SHMQ_TESTS_LOOKS_H
 #define SHMQ_TESTS_LOOKS_H
 
+#include "check/check.h"
+#include "check/memory_use.h"
 #include "scratch_queue.h"
-#include "shmq/check.h"
-#include "shmq/inspect.h"
-#include "shmq/memory_use.h"
-#include "shmq/queue_ending.h"
-#include "shmq/reap.h"
-#include "shmq/structure.h"
-#include "shmq/watch.h"
 
 static inline bool looks_row_dead(void *context, uint32_t row) { return row == *(uint32_t *)context; }
 

@@ -2,10 +2,9 @@
 #ifndef SHMQ_TESTS_MEETING_DEEDS_H
 #define SHMQ_TESTS_MEETING_DEEDS_H
 
+#include "operations/ring_claim.h"
+#include "operations/ring_move.h"
 #include "meeting.h"
-#include "shmq/ring_claim.h"
-#include "shmq/ring_move.h"
-#include "shmq/ring_time.h"
 
 static inline void is_gone(uint64_t count) { shmq_add_relaxed(&tally->gone, count); }
 

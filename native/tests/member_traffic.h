@@ -6,6 +6,7 @@
 
 #include <sched.h>
 
+#include "limits/slot_free.h"
 #include "scratch_queue.h"
 
 #define BOARD_MESSAGES (1u << 20)

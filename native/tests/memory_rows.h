@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow/flow.h"
 #include "check.h"
-#include "shmq/flow.h"
 
 #define MEMORY_ROWS_MAX 16384u
 

@@ -3,11 +3,9 @@
 #ifndef SHMQ_TESTS_MORTAL_ROWS_H
 #define SHMQ_TESTS_MORTAL_ROWS_H
 
+#include "upkeep/duty.h"
 #include "faulty_backing.h"
 #include "flow_select.h"
-#include "shmq/duty.h"
-#include "shmq/ring_memory.h"
-#include "shmq/ring_time.h"
 
 #define MS UINT64_C(1000000)
 

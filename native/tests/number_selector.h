@@ -4,9 +4,9 @@
 
 #include <string.h>
 
+#include "base/headers.h"
+#include "dispatch/row_selector.h"
 #include "scratch_queue.h"
-#include "shmq/headers.h"
-#include "shmq/row_selector.h"
 
 /* `spare` more constants make its program longer, and are not used. */
 static inline shmq_selector *number_selector(unsigned char number, unsigned char spare) {

@@ -5,10 +5,10 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "base/cipher.h"
+#include "check/check.h"
+#include "flow/flow.h"
 #include "scratch_queue.h"
-#include "shmq/cipher.h"
-#include "shmq/check.h"
-#include "shmq/flow.h"
 
 static char scratch_broker[32], scratch_spill[64]; /* as a broker's directory, and its part for one segment */
 

@@ -2,14 +2,26 @@
 #ifndef SHMQ_TESTS_SCRATCH_QUEUE_H
 #define SHMQ_TESTS_SCRATCH_QUEUE_H
 
+#include "check/faults.h"
+#include "dispatch/sleepers.h"
+#include "lifecycle/handle_bind.h"
+#include "lifecycle/queue_declare.h"
+#include "lifecycle/queue_delete.h"
+#include "limits/count.h"
+#include "limits/waiters.h"
+#include "operations/browse.h"
+#include "operations/census.h"
+#include "operations/expire.h"
+#include "operations/hold.h"
+#include "operations/offer.h"
+#include "operations/put.h"
+#include "operations/settle.h"
+#include "operations/take.h"
+#include "queue/settings.h"
+#include "recovery/reap.h"
+#include "segment/structure.h"
+#include "wake/wait.h"
 #include "scratch_segment.h"
-#include "shmq/level.h"
-#include "shmq/reap.h"
-#include "shmq/ring.h"
-#include "shmq/sleepers.h"
-#include "shmq/take.h"
-#include "shmq/wait.h"
-#include "shmq/waiters.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -8,10 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "segment/descriptors.h"
 #include "check.h"
-#include "shmq/descriptors.h"
-#include "shmq/member.h"
-#include "shmq/structure.h"
 
 #define SCRATCH_MEMORY (UINT64_C(16) << 20)
 #define SCRATCH_DISK (UINT64_C(8) << 30) /* a share, the default, is nothing where less than a tenth is free */

@@ -3,10 +3,8 @@
 #ifndef SHMQ_TESTS_STILL_BROKER_H
 #define SHMQ_TESTS_STILL_BROKER_H
 
+#include "upkeep/duty.h"
 #include "scratch_queue.h"
-
-#include "shmq/duty.h"
-#include "shmq/ring_time.h"
 
 #define MS UINT64_C(1000000)
 

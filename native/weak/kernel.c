@@ -4,8 +4,9 @@
 #include <stdarg.h>
 #include <time.h>
 
-#include "shmq/structure.h"
-#include "shmq/wait.h"
+#include "base/futex.h"
+#include "segment/structure.h"
+#include "wake/wait.h"
 #include "weak.h"
 
 #define SLACK_NS 1000000u

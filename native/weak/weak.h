@@ -16,7 +16,7 @@
 #ifndef SHMQ_WEAK_H
 #define SHMQ_WEAK_H
 
-#include "shmq/atomic.h"
+#include "base/atomic.h"
 
 #define WEAK_THREADS 6
 #define WEAK_PLACES 9000

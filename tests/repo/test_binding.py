@@ -30,7 +30,9 @@ def test_the_binding_touches_no_shared_word() -> None:
     sources = {name_of(path): path.read_text() for suffix in (".c", ".h") for path in files("native/python", suffix)}
     assert len(sources) > 20
     wrong = [f"{file}: {found}" for file, found in touches(sources)]
-    assert not wrong, "these belong behind a function of the core (shmq/facts.h has several):\n" + "\n".join(wrong)
+    assert not wrong, "these belong behind a function of the core (queue/queue_facts.h has several):\n" + "\n".join(
+        wrong
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import shmq._native as core
 from shmq.options.queue_table import QUEUE_TABLE
 from tests.repo.tree import ROOT
 
-WRITTEN = ("native/include/shmq/setting.h", "native/src/queue/setting_table.h", "shmq/options/queue_table.py")
+WRITTEN = ("native/src/layout/setting.h", "native/src/queue/setting_table.h", "shmq/options/queue_table.py")
 
 
 def check(tree: Path) -> subprocess.CompletedProcess[str]:

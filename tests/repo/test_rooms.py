@@ -1,5 +1,6 @@
 """Calls in the core go downward: who calls whom in native/src is compared with the order of its folders, its rooms.
 
+So do includes: a header lies in the room that defines what it declares, so a file sees no name of a higher room.
 Where tools/layers.toml gives the files of a room an order, calls between these go downward, too.
 
 Read from the text, without a compiler: a name that a source defines for others, and another source mentions. Inline
@@ -19,6 +20,7 @@ ROOMS: list[str] = TABLE["rooms"]
 FILES: dict[str, list[str]] = TABLE["files"]
 HOOK: str = TABLE["hook"]
 CORE = "native/src"
+LAYOUT = "layout"  # the room that has headers only
 
 NOISE = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 HEAD = r"[\w *]*?\b(shmq_\w+)\([^;{}]*?\)\s*\{"
@@ -26,13 +28,17 @@ FUNCTION = re.compile(rf"^(?!static\b)(?:__attribute__\(\(.*?\)\) )?\w{HEAD}", r
 OBJECT = re.compile(r"^(?!static\b)(?:\w[\w *]*)\b(shmq_\w+)(?:\[[^\]\n]*\])? = ", re.MULTILINE)
 INLINE = re.compile(rf"^static {HEAD}(.*?\}}\n|\n.*?^\}})", re.MULTILINE | re.DOTALL)
 MACRO = re.compile(r"^# *define (\w+)((?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
+DECLARED = re.compile(r"^(?!static\b|typedef\b)\w[\w *]*?\b(shmq_\w+)\(", re.MULTILINE)
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 NAME = re.compile(r"\b(?:shmq|SHMQ)_\w+")
 
 Texts = Mapping[str, str]  # of sources or headers, by name
 
+LOW, HIGH = f"{CORE}/{ROOMS[0]}/low.c", f"{CORE}/{ROOMS[-1]}/high.c"
+
 
 def texts(suffix: str) -> dict[str, str]:
-    return {name_of(path): path.read_text() for folder in (CORE, "native/include") for path in files(folder, suffix)}
+    return {name_of(path): path.read_text() for path in files(CORE, suffix)}
 
 
 def without_noise(text: str) -> str:
@@ -85,6 +91,24 @@ def upward(sources: Texts, headers: Texts) -> Iterator[tuple[str, str]]:
                 yield file, name
 
 
+def included_upward(texts: Texts) -> Iterator[tuple[str, str]]:
+    """Yields (file, header) where a file includes a header of a higher room, or of none."""
+    for file, text in texts.items():
+        for header in INCLUDE.findall(text):
+            room = header.partition("/")[0] if "/" in header else room_of(file)
+            if room not in ROOMS[: ROOMS.index(room_of(file)) + 1]:
+                yield file, header
+
+
+def away_from_home(sources: Texts, headers: Texts) -> Iterator[tuple[str, str]]:
+    """Yields (header, name) where a header declares a function that another room defines, or none."""
+    home = {name: room_of(file) for file, text in sources.items() for name in defined_in(text)}
+    for header, text in headers.items():
+        for name in DECLARED.findall(without_noise(text)):
+            if home.get(name) != room_of(header):
+                yield header, name
+
+
 def test_every_file_of_the_core_lies_in_a_room() -> None:
     rooms = {room_of(name_of(path)) for path in files(CORE)}
     assert rooms == set(ROOMS), "rooms of tools/layers.toml, from the bottom upward"
@@ -97,13 +121,47 @@ def test_every_file_of_a_room_with_an_order_has_its_place_in_it() -> None:
 
 def test_the_c_tests_stand_in_the_rooms_that_they_are_about() -> None:
     homes = {path: path.parent.name for path in (ROOT / "native" / "tests").rglob("test_*.c")}
-    assert set(homes.values()) == set(ROOMS)
+    assert set(homes.values()) == set(ROOMS) - {LAYOUT}
     assert not [path for path in homes if path.parent.parent.name != "tests"]
 
 
 def test_calls_go_downward_only() -> None:
     wrong = [f"{file} uses {name}" for file, name in upward(texts(".c"), texts(".h"))]
     assert not wrong, "these go upward (tools/layers.toml):\n" + "\n".join(wrong)
+
+
+def test_includes_go_downward_only() -> None:
+    everything = {**texts(".c"), **texts(".h")}
+    assert sum(len(INCLUDE.findall(text)) for text in everything.values()) > 500
+    wrong = [f"{file} includes {header}" for file, header in included_upward(everything)]
+    assert not wrong, "these go upward (tools/layers.toml):\n" + "\n".join(wrong)
+
+
+def test_a_header_declares_what_its_room_defines() -> None:
+    headers = texts(".h")
+    assert sum(len(DECLARED.findall(without_noise(text))) for text in headers.values()) > 500
+    assert list(away_from_home(texts(".c"), headers)) == []
+
+
+def test_an_include_upward_is_found() -> None:
+    up, down = f'#include "{ROOMS[-1]}/high.h"\n', f'#include "{ROOMS[0]}/low.h"\n'
+    assert list(included_upward({LOW: up, HIGH: down + up})) == [(LOW, f"{ROOMS[-1]}/high.h")]
+    assert list(included_upward({LOW: '#include "nowhere/a.h"\n', HIGH: '#include "beside.h"\n'})) == [
+        (LOW, "nowhere/a.h")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("int shmq_high(int a,\n              int b);\n", ["shmq_high"]),
+        ("const char *shmq_gone(void);\n", ["shmq_gone"]),
+        ("/* shmq_high() */\nstatic inline int shmq_in(void) { return 1; }\nint shmq_low(void);\n", []),
+    ],
+)
+def test_a_function_declared_away_from_home_is_found(text: str, found: list[str]) -> None:
+    sources = {LOW: "int shmq_low(void) {\n}\n", HIGH: HIGHER}
+    assert [name for _, name in away_from_home(sources, {LOW.replace(".c", ".h"): text})] == found
 
 
 def test_a_name_has_one_home() -> None:
@@ -115,7 +173,6 @@ def test_a_name_has_one_home() -> None:
     assert [name for name, where in homes.items() if len(where) > 1] == []
 
 
-LOW, HIGH = f"{CORE}/{ROOMS[0]}/low.c", f"{CORE}/{ROOMS[-1]}/high.c"
 HIGHER = "/* shmq_no(void) { */\nstatic int shmq_own(void) {\n}\nint shmq_high(int a,\n              int b) {\n}\n"
 
 

@@ -9,7 +9,7 @@ from tests.repo.tree import ROOT, files, name_of
 LABEL = re.compile(r"\bSYNC\s+`?([a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)+)")
 WITHOUT_DOT = re.compile(r"\bSYNC\s+`?[a-z][a-z0-9_-]*`?:")
 MEMORY_ORDER = re.compile(r"\bmemory_order_\w+|\b__ATOMIC_[A-Z]\w*")
-ONLY_SPELLER = "native/include/shmq/atomic.h"
+ONLY_SPELLER = "native/src/base/atomic.h"
 PAGE = ROOT / "docs" / "memory-ordering.md"
 
 

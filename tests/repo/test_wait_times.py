@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.repo.tree import ROOT, files, name_of
 
-HEADER = ROOT / "native" / "include" / "shmq" / "wait_time.h"
+HEADER = ROOT / "native" / "src" / "base" / "wait_time.h"
 MODULE = ROOT / "shmq" / "wait_time.py"
 # A time of its own has a name that ends in _NS; one without a name is a round number of nanoseconds.
 NAMED = re.compile(r"^#define \w+_NS\b.*\d", re.MULTILINE)
@@ -36,7 +36,7 @@ def python_files() -> list[Path]:
 
 
 def test_the_core_waits_for_no_time_but_the_patience_and_those_of_the_header() -> None:
-    sources = [path for place in ("src", "python", "include") for path in files(f"native/{place}")]
+    sources = [path for place in ("src", "python") for path in files(f"native/{place}")]
     assert len(sources) > 100
     found = {
         name_of(path): times
@@ -71,6 +71,6 @@ def test_each_time_has_its_reason_beside_it() -> None:
 def test_each_time_is_used() -> None:
     text = "".join(path.read_text() for path in files("shmq", ".py") if path != MODULE)
     assert [name for name in times_in_python(MODULE.read_text()) if not re.search(rf"\b{name}\b", text)] == []
-    text = "".join(path.read_text() for place in ("src", "python", "include") for path in files(f"native/{place}"))
+    text = "".join(path.read_text() for place in ("src", "python") for path in files(f"native/{place}"))
     names = re.findall(r"^#define (\w+_NS)", HEADER.read_text(), re.MULTILINE)
     assert [name for name in names if len(re.findall(rf"\b{name}\b", text)) < 2] == []

@@ -19,7 +19,7 @@ HEAD = """\
 # Memory layout
 
 Every byte of the shared segment, as the C compiler lays it out. `tools/layout_map` writes this page and
-`shmq/core/layout.py` from the headers in `native/include/shmq`; a test fails if they differ. The headers say who writes
+`shmq/core/layout.py` from the headers in `native/src/layout`; a test fails if they differ. The headers say who writes
 and who reads each field.
 
 Everything is little endian and made of fixed-width fields. An offset in a field counts from the first byte of the
@@ -42,7 +42,7 @@ A page is a queue's ([queue](#queue)), 64 consumer rows ([consumer](#consumer)),
 ([process_page](#process_page)) or 64 counter lines ([counters](#counters)). A queue's run begins with 256 tickets of
 blocked producers ([ticket](#ticket)). Behind them lie the [ring](#ring) of each level but the first, which is in the
 page, and those of the front rings; then for each ring a bitmap, one bit a slot, and the words of its stretches, four
-bytes for each 1,024 slots (`native/include/shmq/stretch.h`), both of a multiple of 64 bytes; then the [slots](#slot)
+bytes for each 1,024 slots (`native/src/ring/stretch.h`), both of a multiple of 64 bytes; then the [slots](#slot)
 of the first level. The slots of each other ring begin at the next granule. All levels have slots of one number,
 2^shift, and size; the front ring has slots of that size, 2^(shift - 2) of them, but no more than 2^12, and has memory
 for them, and [cold](#cold) records, once its queue has flowed. Only the first level's ring says `run` and

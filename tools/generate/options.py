@@ -14,7 +14,7 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TABLE: Final = ROOT / "tools" / "options.toml"
-HEADER: Final = ROOT / "native" / "include" / "shmq" / "setting.h"
+HEADER: Final = ROOT / "native" / "src" / "layout" / "setting.h"
 NUMBERS: Final = ROOT / "native" / "src" / "queue" / "setting_table.h"
 MODULE: Final = ROOT / "shmq" / "options" / "queue_table.py"
 WIDTH: Final = 120
@@ -43,8 +43,8 @@ REMARKS: Final = {
 
 HEADER_TEXT: Final = """\
 /* The options of a queue: their numbers, and what a declaration says of them. Written by tools/options. */
-#ifndef SHMQ_SETTING_H
-#define SHMQ_SETTING_H
+#ifndef SHMQ_LAYOUT_SETTING_H
+#define SHMQ_LAYOUT_SETTING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-INCLUDE: Final = ROOT / "native" / "include"
 CORE: Final = ROOT / "native" / "src"
 SOURCES: Final = [CORE / name for name in ("segment/segment_layout.c", "base/crc32c.c", "base/status.c")]
 # In the order in which a reader meets them.
@@ -133,21 +132,21 @@ def declared(text: str) -> Iterator[Field]:
         yield Field(declarator.group("name"), kind, declarator.group("array") is not None)
 
 
-def structs_in(include: Path = INCLUDE) -> list[Struct]:
+def structs_in(core: Path = CORE) -> list[Struct]:
     """Returns the shared structs that the headers declare, without sizes and offsets."""
     found = []
     for header in HEADERS:
-        for match in STRUCT.finditer((include / "shmq" / header).read_text()):
+        for match in STRUCT.finditer((core / "layout" / header).read_text()):
             name = match.group("name").removeprefix("shmq_").removesuffix("_shm")
             found.append(Struct(name, header, list(fields_of(match.group("body")))))
     if not found:
-        raise Unreadable(f"no shared struct was found below {include}")
+        raise Unreadable(f"no shared struct was found below {core}")
     return found
 
 
 def questions(structs: list[Struct]) -> str:
     """Returns a C program that prints the size of each struct, and offset, size and count of each field."""
-    lines = [f'#include "shmq/{header}"' for header in HEADERS]
+    lines = [f'#include "layout/{header}"' for header in HEADERS]
     lines += ['#include "segment/segment_layout.h"', "#include <stdio.h>", "int main(void) {"]
     for struct in structs:
         c = struct.c_name
@@ -176,7 +175,7 @@ def answers(program: str) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="layout-") as directory:
         source, binary = Path(directory, "layout.c"), Path(directory, "layout")
         source.write_text(program)
-        flags = ["-std=c11", "-D_GNU_SOURCE", f"-I{INCLUDE}", f"-I{CORE}", "-o", str(binary)]
+        flags = ["-std=c11", "-D_GNU_SOURCE", f"-I{CORE}", "-o", str(binary)]
         command = [compiler(), *flags, str(source), *map(str, SOURCES), "-lpthread"]
         built = subprocess.run(command, capture_output=True, text=True, check=False)
         if built.returncode != 0:

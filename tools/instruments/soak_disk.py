@@ -7,7 +7,7 @@ from checker.layout import QUEUE, RING
 from checker.queue import queues_of
 from instruments.resident import resident_bytes
 
-REFUSED = 1960  # of the header: when a mover found no room on disk (native/include/shmq/segment.h)
+REFUSED = 1960  # of the header: when a mover found no room on disk (native/src/layout/segment.h)
 
 
 class Disk:

@@ -1,6 +1,6 @@
 /* shmq_cipher by libcrypto. This file declares the functions that it calls: the build needs no header of OpenSSL, and
  * both version 1.1 and version 3 have these functions. */
-#include "shmq/cipher.h"
+#include "base/cipher.h"
 
 #include <dlfcn.h>
 #include <errno.h>

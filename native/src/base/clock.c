@@ -1,5 +1,6 @@
 /* The clocks: durations and enqueued_ns are of the monotonic clock, times that people read are of the wall clock. */
-#include "shmq/member.h"
+#include "base/clock.h"
+#include "base/status.h"
 
 #include <time.h>
 

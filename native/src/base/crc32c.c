@@ -6,11 +6,11 @@
  * it: multiplied by x^(8 n) modulo the polynomial. Where the processor multiplies 64 bytes at once, the data itself is
  * moved so. */
 #include "base/crc32c.h"
+#include "base/atomic.h"
+#include "base/status.h"
 
 #include <pthread.h>
 #include <string.h>
-
-#include "shmq/member.h"
 
 #define POLYNOMIAL UINT32_C(0x82f63b78)
 #define LONG_STREAM 4096u

@@ -18,4 +18,8 @@ typedef struct shmq_crc32c_variant {
 /* The variants that run on this processor, the fastest first; the last one is plain C. Returns how many there are. */
 uint32_t shmq_crc32c_variants(shmq_crc32c_variant variants[4]);
 
+uint32_t shmq_crc32c(uint32_t crc, const void *data, size_t bytes);
+/* The same, and copies the data to `to`. It is the checksum of the copy, whoever changes the data meanwhile. */
+uint32_t shmq_crc32c_copy(uint32_t crc, const void *data, size_t bytes, void *to);
+
 #endif

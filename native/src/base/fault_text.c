@@ -1,4 +1,4 @@
-#include "shmq/fault_text.h"
+#include "base/fault_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

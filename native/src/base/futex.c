@@ -3,7 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "shmq/wait.h"
+#include "base/futex.h"
 
 int shmq_futex_wake_count(shmq_a32 *word, int count) {
     return (int)syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);

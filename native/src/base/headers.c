@@ -1,7 +1,5 @@
 /* Reads header blocks that other processes may be writing: each byte on which a decision rests is read once. */
-#include "shmq/headers.h"
-
-#include "shmq/atomic.h"
+#include "base/headers.h"
 
 typedef uint64_t __attribute__((aligned(1), may_alias)) loose_word;
 

@@ -1,5 +1,5 @@
 /* The names of statuses, and the trail: the text of this thread's last failure, with its figures. */
-#include "shmq/status.h"
+#include "base/status.h"
 
 #include <errno.h>
 #include <stdarg.h>

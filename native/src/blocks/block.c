@@ -2,11 +2,14 @@
  * bitmaps are hints. docs/protocol-blocks.md has the steps, and what a death after each of them leaves. */
 #include <limits.h>
 
-#include "shmq/structure.h"
-#include "shmq/wait.h"
-#include "shmq/waiters.h"
+#include "blocks/block.h"
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/wait_time.h"
 #include "blocks/slab.h"
-#include "shmq/upkeep.h"
+#include "layout/waiters.h"
+#include "segment/structure.h"
+#include "segment/upkeep.h"
 
 bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_block_location *location) {
     if (offset < m->data || offset >= m->size) {

@@ -3,15 +3,13 @@
 #ifndef SHMQ_SLAB_H
 #define SHMQ_SLAB_H
 
-#include "shmq/block.h"
+#include "blocks/block.h"
+#include "layout/block.h"
+#include "segment/block_class.h"
 
 #define SHMQ_ENTRY_MASK UINT32_C(0x00ffffff)
 #define SHMQ_VIEW_SHIFT 24u
 #define SHMQ_VIEW_MASK UINT32_C(0xff000000)
-
-/* How many granules a slab of this class has, and how many blocks. */
-uint32_t shmq_class_granules(uint32_t size_class);
-uint32_t shmq_class_count(uint32_t size_class);
 
 static inline uint64_t shmq_block_word(uint32_t generation, uint32_t refs) {
     return ((uint64_t)generation << 32) | refs;

@@ -1,6 +1,7 @@
 /* The checker looks at all blocks: figures for users, and faults of their words. */
+#include "base/fault_text.h"
 #include "blocks/slab.h"
-#include "shmq/fault_text.h"
+#include "check/faults.h"
 
 void shmq_blocks_usage(const shmq_member *m, shmq_block_usage *usage) {
     *usage = (shmq_block_usage){0};

@@ -3,18 +3,19 @@
  *
  * A look that finds nothing is believed at once: what it saw made sense. A look that finds something may have met a
  * half-done change. Damage stays, a half-done change does not. */
-#include "shmq/check.h"
+#include "check/check.h"
+#include "base/clock.h"
+#include "base/fault_text.h"
+#include "base/wait_time.h"
+#include "check/faults.h"
+#include "queue/level.h"
+#include "segment/structure.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#include "shmq/level.h"
-#include "shmq/structure.h"
-#include "shmq/fault_text.h"
-#include "shmq/wait_time.h"
 
 #define AGREED 3
 

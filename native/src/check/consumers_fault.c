@@ -1,7 +1,8 @@
 /* Faults of consumer rows and of the bitmaps of sleepers. */
-#include "shmq/sleepers.h"
-#include "shmq/wake_word.h"
-#include "shmq/fault_text.h"
+#include "base/fault_text.h"
+#include "check/faults.h"
+#include "dispatch/sleepers.h"
+#include "wake/wake_word.h"
 
 /* The row's bit is set. It is set after the word and cleared before it, so no death in between leaves such a row
  * FREE. */

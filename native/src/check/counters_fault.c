@@ -1,8 +1,8 @@
 /* Faults of counters: all processes' counters against their rows and the queues. */
+#include "base/fault_text.h"
+#include "check/faults.h"
+#include "layout/waiters.h"
 #include "segment/process_table.h"
-#include "shmq/handle.h"
-#include "shmq/fault_text.h"
-#include "shmq/waiters.h"
 
 #define MANY_THREADS (1u << 20)
 

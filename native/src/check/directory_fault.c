@@ -1,16 +1,14 @@
 /* Faults of the directory, and of what each queue's page says of the queue. */
 #include <string.h>
 
-#include "shmq/block.h"
-#include "shmq/cold.h"
-#include "shmq/group.h"
-#include "shmq/level.h"
-#include "shmq/line.h"
-#include "shmq/ring_memory.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
-#include "shmq/fault_text.h"
-#include "shmq/watch.h"
+#include "base/fault_text.h"
+#include "check/faults.h"
+#include "layout/run.h"
+#include "limits/line.h"
+#include "queue/cold.h"
+#include "queue/level.h"
+#include "queue/settings.h"
+#include "segment/structure.h"
 
 static const char *check_settings(shmq_queue_shm *page) {
     if (shmq_name_len(page) == 0) {

@@ -1,14 +1,15 @@
 /* Faults of entries: their owners, the blocks of their bodies, and whether the scan meets them. */
 #include <time.h>
 
-#include "shmq/check.h"
-#include "shmq/flow.h"
-#include "shmq/ring_delivery.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
-#include "shmq/wait_time.h"
-#include "shmq/ring_memory.h"
+#include "base/wait_time.h"
 #include "blocks/slab.h"
+#include "check/check.h"
+#include "check/faults.h"
+#include "dispatch/sleepers.h"
+#include "operations/browse.h"
+#include "queue/level.h"
+#include "ring/ring_delivery.h"
+#include "ring/ring_memory.h"
 
 /* A row becomes FREE when its process has given everything back, and its next use has a later generation. So a row that
  * is FREE in the same generation at two looks had no owner in between, and a word that names it is damaged. */

@@ -1,12 +1,12 @@
 /* Rules that hold for a queue that flows to disk at each instant, also within a mover's turn and after its death. Each
  * says in which order it reads. P and `low` only rise while rows are there, and a turn ends with `unfinished` = 0 after
  * all that it did. */
-#include "shmq/cold.h"
-#include "shmq/check.h"
-#include "shmq/due.h"
-#include "shmq/flow.h"
-#include "shmq/fault_text.h"
-#include "shmq/waiting.h"
+#include "base/fault_text.h"
+#include "check/faults.h"
+#include "flow/flow.h"
+#include "queue/cold.h"
+#include "ring/ring.h"
+#include "wake/due.h"
 
 /* The words of a back ring, in an order of reads in which none can be further than the next one allows. */
 typedef struct flow_words {

@@ -1,9 +1,9 @@
-#include "shmq/memory_use.h"
+#include "check/memory_use.h"
+#include "blocks/slab.h"
+#include "queue/level.h"
+#include "ring/ring_memory.h"
 
 #include <string.h>
-
-#include "shmq/ring_memory.h"
-#include "blocks/slab.h"
 
 static uint64_t bodies_of(const shmq_ring *r) {
     uint64_t bytes = 0;

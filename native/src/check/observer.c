@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "check/check.h"
 #include "segment/process_table.h"
 #include "segment/segment_attach.h"
-#include "shmq/check.h"
 
 shmq_status shmq_observer_open(const char *name, const shmq_home *home, shmq_member **observer) {
     shmq_member *m = calloc(1, sizeof *m);

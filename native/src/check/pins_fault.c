@@ -1,6 +1,7 @@
 /* Faults of pins: all processes' pins against the blocks that they name. */
+#include "base/fault_text.h"
 #include "blocks/slab.h"
-#include "shmq/fault_text.h"
+#include "check/faults.h"
 
 /* A view sets its bit before the cell names it, and clears it after the cell: while the cell stays, the bit is set. A
  * tentative cell has no bit yet, and may have the generation of its last use. */

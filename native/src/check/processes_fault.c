@@ -1,7 +1,8 @@
 /* Faults of the process table. */
+#include "base/fault_text.h"
+#include "check/faults.h"
+#include "layout/waiters.h"
 #include "segment/process_table.h"
-#include "shmq/fault_text.h"
-#include "shmq/waiters.h"
 
 static bool has_unused_fields(const shmq_process_shm *row) {
     uint64_t sum = row->magazines | row->reserved_92 | row->flags;

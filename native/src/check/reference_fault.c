@@ -8,13 +8,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "shmq/check.h"
-#include "shmq/ring_memory.h"
-#include "shmq/level.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
-#include "shmq/fault_text.h"
+#include "base/fault_text.h"
 #include "blocks/slab.h"
+#include "check/check.h"
+#include "dispatch/sleepers.h"
+#include "queue/level.h"
+#include "ring/ring_memory.h"
 
 typedef struct reference {
     uint64_t word; /* of a SHARED block, before the pass over the slots; 0: none */

@@ -1,12 +1,13 @@
 /* Rules that hold for a ring at each instant, also under load and after deaths. Each says in which order it reads. */
-#include "shmq/cold.h"
-#include "shmq/flow.h"
-#include "shmq/group.h"
-#include "shmq/due.h"
-#include "shmq/ring.h"
-#include "shmq/sleepers.h"
-#include "shmq/fault_text.h"
-#include "shmq/ring_memory.h"
+#include "base/clock.h"
+#include "base/fault_text.h"
+#include "check/faults.h"
+#include "dispatch/group.h"
+#include "limits/count.h"
+#include "queue/cold.h"
+#include "queue/level.h"
+#include "ring/ring_memory.h"
+#include "wake/due.h"
 
 /* One look at a slot: the tail before and after its word. */
 typedef struct sight {

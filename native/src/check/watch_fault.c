@@ -1,7 +1,9 @@
 /* Faults of the watch, of what its holders sleep on, and of the header's death records. */
-#include "shmq/due.h"
-#include "shmq/fault_text.h"
-#include "shmq/watch.h"
+#include "base/clock.h"
+#include "base/fault_text.h"
+#include "check/faults.h"
+#include "wake/due.h"
+#include "wake/watch.h"
 
 /* A word may name a process of long ago, but none that has not been yet: the row is read after the word. */
 static const char *check_watch_word(const shmq_member *m, int index) {

@@ -1,15 +1,17 @@
 /* The owner of a group: a taker claims the group before its offer, and gives it back when its last delivery of the
  * group has ended. */
-#include "shmq/group.h"
+#include "dispatch/group.h"
+#include "base/clock.h"
+#include "base/headers.h"
+#include "dispatch/group_words.h"
+#include "dispatch/privilege.h"
+#include "queue/cold.h"
+#include "queue/level.h"
+#include "ring/ring.h"
+#include "wake/due.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "dispatch/group_words.h"
-#include "shmq/cold.h"
-#include "shmq/due.h"
-#include "shmq/headers.h"
-#include "shmq/privilege.h"
 
 /* ---- the book -------------------------------------------------------------------------------------------------------- */
 

@@ -2,9 +2,12 @@
  * ask. */
 #include <stdlib.h>
 
+#include "dispatch/group.h"
 #include "dispatch/group_words.h"
-#include "shmq/cold.h"
-#include "shmq/ring_memory.h"
+#include "queue/cold.h"
+#include "queue/level.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
 
 /* Groups whose owners are suspect: `words` of the groups from `first` on, 0: it is not; and which have something in flight. */
 typedef struct suspects {

@@ -2,8 +2,7 @@
 #ifndef SHMQ_GROUP_WORDS_H
 #define SHMQ_GROUP_WORDS_H
 
-#include "shmq/group.h"
-#include "shmq/sleepers.h"
+#include "dispatch/sleepers.h"
 
 #define SHMQ_GROUP_OWNER UINT64_C(0x1fff)
 #define SHMQ_GROUP_GENERATION_SHIFT 13u

@@ -1,11 +1,10 @@
 /* Patterns of LIKE. Between two % lies a piece: a row of texts and of single characters of any kind. */
 #include "dispatch/like.h"
+#include "base/headers.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "shmq/headers.h"
 
 enum { ANY_NUMBER = 0, ANY_CHARACTERS = 1, TEXT = 2 };
 

@@ -1,8 +1,7 @@
-#include "shmq/privilege.h"
-
-#include "shmq/group.h"
-#include "shmq/sleepers.h"
-#include "shmq/watch.h"
+#include "dispatch/privilege.h"
+#include "dispatch/group.h"
+#include "dispatch/sleepers.h"
+#include "wake/watch.h"
 
 /* The word that says whether this owner has a privilege. */
 static shmq_a32 *privilege_of(shmq_queue *q, uint32_t owner) {

@@ -1,8 +1,7 @@
 /* The consumers of a queue, how many of them sleep, and how many producers wait. */
-#include "shmq/facts.h"
-
-#include "shmq/sleepers.h"
-#include "shmq/waiters.h"
+#include "dispatch/queue_waiters.h"
+#include "dispatch/sleepers.h"
+#include "layout/waiters.h"
 
 /* The consumer in this row; NULL: no consumer has the row, or the row has no memory. */
 static const shmq_consumer_shm *consumer_in(const shmq_queue *q, uint32_t row) {

@@ -1,14 +1,14 @@
-#include "shmq/ring_memory.h"
-#include "shmq/ranks.h"
-
-#include "shmq/privilege.h"
-#include "shmq/row_selector.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
-#include "shmq/wake_word.h"
-#include "shmq/wait.h"
-#include "shmq/watch.h"
-#include "shmq/upkeep.h"
+#include "dispatch/ranks.h"
+#include "base/clock.h"
+#include "base/wait_time.h"
+#include "dispatch/privilege.h"
+#include "dispatch/row_selector.h"
+#include "dispatch/sleepers.h"
+#include "queue/level.h"
+#include "ring/ring_memory.h"
+#include "segment/structure.h"
+#include "wake/wake_word.h"
+#include "wake/watch.h"
 
 static int32_t priority_of(const shmq_consumer_shm *row) {
     return (int32_t)shmq_load_relaxed((shmq_a32 *)&row->priority);

@@ -1,13 +1,13 @@
-#include "shmq/row_selector.h"
+#include "dispatch/row_selector.h"
+#include "dispatch/program.h"
+#include "dispatch/sleepers.h"
+#include "queue/level.h"
+#include "ring/ring_delivery.h"
+#include "ring/version.h"
+#include "segment/structure.h"
+#include "segment/wall_clock.h"
 
 #include <stdlib.h>
-
-#include "dispatch/selector.h"
-#include "shmq/level.h"
-#include "shmq/ring_delivery.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
-#include "shmq/wall_clock.h"
 
 #define WORDS (SHMQ_ROW_SELECTOR_BYTES / 8)
 #define TRIES 4 /* looks at one slot: its entry changes hands meanwhile */

@@ -1,5 +1,6 @@
 /* Runs the program of a selector over one message. */
 #include "dispatch/selector.h"
+#include "dispatch/program.h"
 
 #define SMALL_HEADERS 2048u /* header blocks of up to so many bytes are copied to a small place on the stack */
 

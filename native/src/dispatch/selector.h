@@ -1,92 +1,85 @@
-/* A loaded selector: selector_load.c makes it, selector.c runs it. */
-#ifndef SHMQ_SELECTOR_LOADED_H
-#define SHMQ_SELECTOR_LOADED_H
+/* Selectors: conditions on a message's headers, as programs that are run in the midst of a scan.
+ *
+ * A program is made by shmq/selector/program.py from the text that the user gave. It computes on a stack of values; it
+ * has no backward jumps, so it ends. Loading checks all of it; whatever bytes it is given, it refuses them or gives a
+ * selector that can be run without harm.
+ *
+ *   offset  bytes  what
+ *   0       1      version of the format, 1
+ *   1       1      most values on the stack, 1 to 255
+ *   2       2      constants
+ *   4       2      instructions
+ *   6       ...    constants, one after the other: values as in a header block, see headers.h
+ *   ...     5 each instructions: operation 1, a 2, b 2 (0 where they mean nothing)
+ *
+ *   operation            takes  gives
+ *   1  name a            0      1      the header that constant a (text) names; NULL if there is none
+ *   2  field a           0      1      the message's own: see enum shmq_selector_field
+ *   3  constant a        0      1
+ *   4  = 5 <> 6 < 7 <= 8 > 9 >=     2  1
+ *   10 + 11 - 12 * 13 /  2      1
+ *   14 negated           1      1
+ *   15 between           3      1      value, low, high
+ *   16 outside           3      1      NOT BETWEEN
+ *   17 is null           1      1
+ *   18 is not null       1      1
+ *   19 in a, b           1      1      b constants from a on
+ *   20 not in a, b       1      1
+ *   21 like a            1      1      constant a (bytes) is a pattern, see like.h
+ *   22 not like a        1      1
+ *   23 not               1      1
+ *   24 and               2      1
+ *   25 or                2      1
+ *   26 skip if false a   0      0      where the top of the stack is false, a instructions are passed over
+ *   27 skip if true a    0      0
+ *
+ * Every way to an instruction finds as many values on the stack; at the end there is one, and TRUE selects. */
+#ifndef SHMQ_DISPATCH_SELECTOR_H
+#define SHMQ_DISPATCH_SELECTOR_H
 
-#include "dispatch/like.h"
-#include "shmq/headers.h"
-#include "shmq/selector.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-enum shmq_operation {
-    SHMQ_DO_NAME = 1,
-    SHMQ_DO_FIELD,
-    SHMQ_DO_CONSTANT,
-    SHMQ_DO_EQUAL,
-    SHMQ_DO_UNEQUAL,
-    SHMQ_DO_LESS,
-    SHMQ_DO_AT_MOST,
-    SHMQ_DO_MORE,
-    SHMQ_DO_AT_LEAST,
-    SHMQ_DO_ADD,
-    SHMQ_DO_SUBTRACT,
-    SHMQ_DO_MULTIPLY,
-    SHMQ_DO_DIVIDE,
-    SHMQ_DO_NEGATE,
-    SHMQ_DO_BETWEEN,
-    SHMQ_DO_OUTSIDE,
-    SHMQ_DO_IS_NULL,
-    SHMQ_DO_IS_NOT_NULL,
-    SHMQ_DO_IN,
-    SHMQ_DO_NOT_IN,
-    SHMQ_DO_LIKE,
-    SHMQ_DO_NOT_LIKE,
-    SHMQ_DO_NOT,
-    SHMQ_DO_AND,
-    SHMQ_DO_OR,
-    SHMQ_DO_SKIP_IF_FALSE,
-    SHMQ_DO_SKIP_IF_TRUE,
-    SHMQ_OPERATIONS
+#include "base/status.h"
+
+#define SHMQ_SELECTOR_VERSION 1u
+#define SHMQ_SELECTOR_BYTES (1u << 18) /* of a program; a text of 4,096 characters gives at most a tenth of it */
+#define SHMQ_SELECTOR_STACK 255u       /* values */
+#define SHMQ_SELECTOR_NAMES 1024u      /* different headers that one selector asks for */
+
+enum shmq_selector_field {
+    SHMQ_FIELD_MESSAGE_ID = 0,
+    SHMQ_FIELD_PRIORITY = 1,
+    SHMQ_FIELD_REDELIVERED = 2,
+    SHMQ_FIELD_TIMESTAMP = 3,
+    SHMQ_FIELD_DELIVERY_COUNT = 4,
+    SHMQ_FIELD_GROUP = 5,
+    SHMQ_FIELDS = 6
 };
 
-typedef struct shmq_instruction {
-    uint16_t operation;
-    uint16_t a; /* the name's place among the names */
-    uint16_t b;
-} shmq_instruction;
+/* The parts of a message that a selector may ask for. */
+typedef struct shmq_fields {
+    const unsigned char *headers; /* may lie in shared memory and be written meanwhile */
+    uint32_t headers_len;         /* bytes that may be read there */
+    uint64_t message_id;
+    uint64_t enqueued_wall_ms;
+    uint8_t priority;
+    bool redelivered;
+    uint32_t delivery_count;    /* with the delivery that comes next */
+    const unsigned char *group; /* may lie in shared memory, too; NULL: the group that the header block names, if any */
+    uint32_t group_len;
+} shmq_fields;
 
-/* A header that the selector asks for, found by its hash. Names with the same hash form a chain. */
-typedef struct shmq_selector_name {
-    const unsigned char *text;
-    uint64_t beginning; /* its first 8 bytes; a shorter name is followed by zeros */
-    uint16_t length;
-    uint16_t next; /* place + 1 of the next name in the chain, 0: none */
-} shmq_selector_name;
+typedef struct shmq_selector shmq_selector;
 
-struct shmq_selector {
-    uint32_t bytes; /* of the program */
-    uint32_t constants;
-    uint32_t instructions;
-    uint32_t names;
-    uint32_t hash_shift; /* 64 minus the bits of an index into the table of chains */
-    shmq_value *constant;
-    shmq_like **like; /* of constants that are patterns */
-    shmq_instruction *code;
-    shmq_selector_name *name;
-    uint16_t *chain; /* place + 1 of the first name */
-    unsigned char program[]; /* a copy, into which constants and names point */
-};
+/* SHMQ_CORRUPT for what is no program, SHMQ_OS without memory. The program may go afterwards. */
+shmq_status shmq_selector_load(const void *program, size_t bytes, shmq_selector **selector);
+void shmq_selector_free(shmq_selector *selector);
 
-static inline uint64_t shmq_name_beginning(const unsigned char *text, uint32_t length) {
-    uint64_t word; /* 8 bytes can be read wherever a name lies: SHMQ_HEADERS_PADDING */
-    memcpy(&word, text, 8);
-    return length >= 8 ? word : word & ((UINT64_C(1) << (length * 8)) - 1);
-}
-
-static inline uint64_t shmq_selector_hash(uint64_t beginning, uint32_t length) {
-    return (beginning + length) * UINT64_C(0x9e3779b97f4a7c15);
-}
-
-/* The place of a name; s->names: the selector does not ask for it. */
-static inline uint32_t shmq_selector_place(const shmq_selector *s, const unsigned char *text, uint32_t length) {
-    uint64_t beginning = shmq_name_beginning(text, length);
-    uint32_t next = s->chain[shmq_selector_hash(beginning, length) >> s->hash_shift];
-    for (; next != 0; next = s->name[next - 1].next) {
-        const shmq_selector_name *name = &s->name[next - 1];
-        if (name->beginning == beginning && name->length == length &&
-            (length <= 8 || memcmp(name->text + 8, text + 8, length - 8) == 0)) {
-            return next - 1;
-        }
-    }
-    return s->names;
-}
+/* Is it true for this message? A header block that makes no sense, or is torn, selects nothing or something: whoever
+ * acts on the answer makes sure that the message is still the same one. Any number of threads at once. Takes no memory
+ * but the stack's: 28 KiB, and 64 KiB more for header blocks of more than 2 KiB. */
+bool shmq_selects(const shmq_selector *selector, const shmq_fields *fields);
 
 #endif

@@ -1,5 +1,5 @@
 /* Loads the program of a selector, and checks once all that its run relies on. */
-#include "dispatch/selector.h"
+#include "dispatch/program.h"
 
 #include <stdlib.h>
 

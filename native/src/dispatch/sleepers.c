@@ -1,15 +1,15 @@
-#include "shmq/sleepers.h"
-
-#include "shmq/group.h"
-#include "shmq/ranks.h"
-#include "shmq/ring.h"
-#include "shmq/row_selector.h"
-#include "shmq/privilege.h"
-#include "shmq/structure.h"
-#include "shmq/unused.h"
-#include "shmq/wake_word.h"
-#include "shmq/wait.h"
-#include "shmq/watch.h"
+#include "dispatch/sleepers.h"
+#include "base/futex.h"
+#include "dispatch/group.h"
+#include "dispatch/privilege.h"
+#include "dispatch/ranks.h"
+#include "dispatch/row_selector.h"
+#include "dispatch/unused.h"
+#include "ring/version.h"
+#include "segment/structure.h"
+#include "wake/wait.h"
+#include "wake/wake_word.h"
+#include "wake/watch.h"
 
 static uint32_t chunks_in_use(const shmq_queue *q) {
     uint32_t chunks = shmq_load_relaxed(&q->page->chunk_count);

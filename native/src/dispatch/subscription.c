@@ -1,10 +1,9 @@
-#include "shmq/subscription.h"
+#include "dispatch/subscription.h"
+#include "queue/level.h"
+#include "ring/ring.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "shmq/level.h"
-#include "shmq/ring.h"
 
 void shmq_subscription_begin(shmq_subscription *s, shmq_wants wants, void *context) {
     memset(s, 0, sizeof *s);

@@ -1,9 +1,10 @@
 /* Since when a queue has had no consumer, for its option expires. Rows of consumers are opened and closed under the
  * structure lock, so its holder can say that there is none. The word `unused_since` only says when the time began. */
-#include "shmq/unused.h"
-
-#include "shmq/sleepers.h"
-#include "shmq/watch.h"
+#include "dispatch/unused.h"
+#include "base/clock.h"
+#include "dispatch/sleepers.h"
+#include "wake/due.h"
+#include "wake/watch.h"
 
 static bool has_consumer(const shmq_queue *q) {
     for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {

@@ -1,7 +1,7 @@
 /* How much room is left on disk for messages: of a budget that all queues share, or of the file system. */
 #include "flow/file_backing.h"
 #include "flow/rows_base.h"
-#include "shmq/alert.h"
+#include "segment/alert_time.h"
 
 /* Bytes of all queues, from their words. Movers may move entries between two reads: the sum may be wrong by a turn of
  * each. */

@@ -2,11 +2,13 @@
  * below, or it knows the place of the one; or a delayed one is due. It puts such a row into the front ring, at or above
  * the ring's `low`, where takers that take in order pass it until all rows below have come in, too. The inhaler marks the row on
  * disk as gone; a pull passes it later. */
-#include "shmq/cold.h"
-#include "shmq/due.h"
-#include "shmq/sleepers.h"
-#include "shmq/wait_time.h"
-#include "shmq/waiting.h"
+#include "base/clock.h"
+#include "base/wait_time.h"
+#include "dispatch/sleepers.h"
+#include "flow/waiting.h"
+#include "queue/cold.h"
+#include "ring/ring.h"
+#include "wake/due.h"
 
 #define AT_ONCE 64u /* rows of one read */
 

@@ -2,7 +2,7 @@
 #ifndef SHMQ_FILE_BACKING_H
 #define SHMQ_FILE_BACKING_H
 
-#include "shmq/flow.h"
+#include "flow/flow.h"
 
 /* For shmq_member.backing_of; the directory is shmq_member.spill. The caller holds the mover's lock of the queue. */
 shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing);

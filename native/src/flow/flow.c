@@ -1,12 +1,13 @@
 /* Ends of a flow from outside: a purge, a discard up to a place, a deletion. And the directory for rows. */
 #include <string.h>
 
+#include "flow/flow.h"
+#include "base/cipher.h"
+#include "dispatch/sleepers.h"
 #include "flow/file_backing.h"
 #include "flow/rows_base.h"
-#include "shmq/cipher.h"
-#include "shmq/level.h"
-#include "shmq/sleepers.h"
-#include "shmq/waiting.h"
+#include "flow/waiting.h"
+#include "ring/ring.h"
 
 shmq_status shmq_flow_into(shmq_member *m, const char *directory) {
     if (strlen(directory) >= sizeof m->spill) {

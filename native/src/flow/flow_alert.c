@@ -1,8 +1,8 @@
 /* Alerts of queues that flow, and of the disk. */
-#include "shmq/alert.h"
-#include "shmq/flow.h"
-#include "shmq/level.h"
-#include "shmq/waiting.h"
+#include "flow/flow_alert.h"
+#include "base/clock.h"
+#include "base/wait_time.h"
+#include "flow/flow.h"
 
 #define TOLD UINT64_C(1) /* set: an alert has said that the queue flows, none yet that it has recovered */
 #define MARK 10 /* an alert is due when a tenth of the budget is left */

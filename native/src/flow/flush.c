@@ -1,10 +1,10 @@
 /* The purger takes the oldest entries out of the back ring. It writes them to disk: it commits their rows, then one word
  * decides, then it frees their slots. Or it hands them over to the front ring, where there are no rows. */
-#include "shmq/alert.h"
-#include "shmq/cold.h"
-#include "shmq/flow.h"
-#include "shmq/ring_time.h"
-#include "shmq/ring_walk.h"
+#include "flow/flow.h"
+#include "limits/slot_free.h"
+#include "queue/cold.h"
+#include "ring/ring.h"
+#include "ring/ring_walk.h"
 
 typedef struct batch {
     shmq_row rows[SHMQ_TURN_ENTRIES];

@@ -1,10 +1,12 @@
 /* The front ring: its slots are filled while they are FREE, and each is an entry from its T22 on. An entry came in order, or
  * was fetched by itself. */
-#include "shmq/cold.h"
-#include "shmq/due.h"
-#include "shmq/flow.h"
-#include "shmq/ring_memory.h"
-#include "shmq/ring_time.h"
+#include "flow/flow.h"
+#include "limits/count.h"
+#include "queue/cold.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
+#include "ring/stretch.h"
+#include "wake/due.h"
 
 shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot) {
     shmq_cold_shm *cold = shmq_cold_at(front, slot);

@@ -1,8 +1,6 @@
 /* The inhaler, the mover that brings rows back: the oldest ones, in their order; or those that a taker wants, or whose time has come. Where memory is
  * short, it is a purger first. */
-#include "shmq/flow.h"
-#include "shmq/upkeep.h"
-#include "shmq/waiting.h"
+#include "flow/waiting.h"
 
 /* Rows that are to come in by themselves: the first in [*place, end) that `wants` names, or waiting rows. */
 typedef struct fetching {

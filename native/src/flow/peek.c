@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shmq/flow.h"
+#include "flow/flow.h"
 
 #define AT_ONCE 512u /* rows of a read by a browser that goes on */
 #define BYTES_AT_ONCE (UINT64_C(1) << 18)

@@ -1,9 +1,9 @@
 /* The inhaler brings the oldest rows back, in their order. Rows also end where they are: they are settled, or lost, and with
  * the last one the level's flow ends. */
-#include "shmq/alert.h"
-#include "shmq/cold.h"
-#include "shmq/flow.h"
-#include "shmq/sleepers.h"
+#include "dispatch/sleepers.h"
+#include "flow/flow.h"
+#include "queue/cold.h"
+#include "segment/alert_time.h"
 
 shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                            uint32_t *count) {

@@ -1,10 +1,11 @@
 /* The purger, the mover that makes room in memory: entries go to disk, or from the back ring right into the front ring. */
 #include <sched.h>
 
-#include "shmq/alert.h"
-#include "shmq/flow.h"
-#include "shmq/upkeep.h"
-#include "shmq/waiting.h"
+#include "base/clock.h"
+#include "flow/waiting.h"
+#include "limits/count.h"
+#include "ring/ring.h"
+#include "segment/alert_time.h"
 
 /* From here on the level flows, and its oldest entries go first: the slots that come free are those under the tail,
  * which need not be carried over what waits for takers. */

@@ -1,11 +1,13 @@
 /* A slot that is MOVING leaves its ring by T20, or is an entry again by T21: what the mover does last, or the next one, if it has
  * died or failed. So do the words that follow from others. */
-#include "shmq/cold.h"
-#include "shmq/due.h"
-#include "shmq/flow.h"
-#include "shmq/ring_memory.h"
-#include "shmq/sleepers.h"
-#include "shmq/waiting.h"
+#include "dispatch/sleepers.h"
+#include "flow/waiting.h"
+#include "limits/count.h"
+#include "queue/cold.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
+#include "ring/stretch.h"
+#include "wake/due.h"
 
 /* Like shmq_slot_free, but without a wake: the purger wakes once for all. The queue has one entry less in memory, and as
  * many as before. */

@@ -2,10 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shmq/cold.h"
-#include "shmq/flow.h"
-#include "shmq/group.h"
-#include "shmq/ring_delivery.h"
+#include "base/crc32c.h"
+#include "dispatch/group.h"
+#include "flow/flow.h"
+#include "queue/cold.h"
+#include "ring/outgoing.h"
+#include "ring/ring_delivery.h"
+#include "wake/due.h"
+#include "wake/watch.h"
 
 /* The head of a row, before headers and body. In the machine's byte order: rows do not outlive the segment. */
 typedef struct row_head {

@@ -1,9 +1,8 @@
 /* The words that say how many rows a queue has on disk, and what room they take. Reads are for views as well; only the
  * mover writes. */
-#include "shmq/row_counts.h"
-
-#include "shmq/flow.h"
-#include "shmq/level.h"
+#include "flow/row_counts.h"
+#include "flow/flow.h"
+#include "limits/count.h"
 
 static uint64_t peek_at(const shmq_a64 *word) { return shmq_load_seq((shmq_a64 *)(uintptr_t)word); }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "flow/row_file.h"
 #include "flow/row_format.h"
 
 /* True: all of them were read. False: the file is shorter, or, errno says so, cannot be read. */

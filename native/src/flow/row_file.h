@@ -4,8 +4,8 @@
 #ifndef SHMQ_ROW_FILE_H
 #define SHMQ_ROW_FILE_H
 
-#include "shmq/cipher.h"
-#include "shmq/flow.h"
+#include "base/cipher.h"
+#include "flow/flow.h"
 
 /* How files of one level of a queue are encrypted. */
 typedef struct shmq_row_cipher {

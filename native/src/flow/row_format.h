@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "flow/row_file.h"
 
 #define PLAIN UINT64_C(0x3430574f524d4853) /* "SHMROW04" */

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <sys/statvfs.h>
 
-#include "shmq/member.h"
+#include "segment/member.h"
 
 /* Remembers where the rows of this member lie: BASE/one/two, of which BASE need not be there yet. Called once. */
 void shmq_rows_base_open(shmq_member *m);

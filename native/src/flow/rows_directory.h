@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "shmq/status.h"
-
 /* Each path lies below `base`, as with openat(2). */
 DIR *shmq_rows_directory_open(int base, const char *path);
 /* Makes the directory and those above it, up to the broker's; they have its group and mode, which *as says. `sweeps`:

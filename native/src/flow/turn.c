@@ -1,16 +1,17 @@
 /* The mover's turn: a process takes the lock, ends what a dead mover has left half done, and moves some entries. */
-#include "shmq/turn.h"
+#include "flow/turn.h"
+#include "base/clock.h"
+#include "dispatch/sleepers.h"
+#include "flow/flow.h"
+#include "limits/count.h"
+#include "segment/descriptors.h"
+#include "wake/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include "shmq/descriptors.h"
-#include "shmq/flow.h"
-#include "shmq/level.h"
-#include "shmq/sleepers.h"
 
 #define MOVER_BYTE (UINT64_C(1) << 41) /* offset of the first queue's lock byte in the segment's file */
 

@@ -1,14 +1,15 @@
 /* Waiting rows: the purger takes delayed entries out of both rings, as a flush takes others. See waiting.h. */
-#include "shmq/waiting.h"
+#include "flow/waiting.h"
+#include "base/clock.h"
+#include "base/wait_time.h"
+#include "dispatch/sleepers.h"
+#include "limits/count.h"
+#include "queue/cold.h"
+#include "ring/ring_memory.h"
+#include "segment/alert_time.h"
+#include "time/ring_time.h"
 
 #include <stdlib.h>
-
-#include "shmq/alert.h"
-#include "shmq/cold.h"
-#include "shmq/ring_memory.h"
-#include "shmq/ring_time.h"
-#include "shmq/sleepers.h"
-#include "shmq/wait_time.h"
 
 /* One that goes. */
 typedef struct leaving {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shmq/waiting.h"
+#include "flow/waiting.h"
 
 #define WINDOW 256u /* rows: the index of a write is read once for so many */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shmq/waiting.h"
+#include "flow/waiting.h"
 
 typedef struct waiting_place {
     uint64_t place, key;

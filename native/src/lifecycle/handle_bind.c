@@ -1,18 +1,19 @@
 /* A process binds a handle to a queue. At the end it unbinds the handle and gives back what it has there. */
 #include <stdlib.h>
 
+#include "lifecycle/handle_bind.h"
+#include "dispatch/group.h"
+#include "dispatch/privilege.h"
+#include "dispatch/row_selector.h"
+#include "dispatch/sleepers.h"
 #include "flow/file_backing.h"
-#include "shmq/group.h"
-#include "shmq/handle.h"
-#include "shmq/level.h"
-#include "shmq/ring.h"
-#include "shmq/ring_old.h"
-#include "shmq/ring_scattered.h"
-#include "shmq/waiting.h"
-#include "shmq/privilege.h"
-#include "shmq/row_selector.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
+#include "flow/waiting.h"
+#include "limits/room_wake.h"
+#include "operations/census.h"
+#include "queue/settings.h"
+#include "ring/ring_old.h"
+#include "ring/ring_scattered.h"
+#include "segment/structure.h"
 
 /* Has this process another handle on the same queue? One may have been made before a fork and bound again here; or a
  * thread makes one while another thread unbinds its own. The caller holds handles_lock. */

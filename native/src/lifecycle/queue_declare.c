@@ -6,16 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shmq/block.h"
-#include "shmq/level.h"
-#include "shmq/ranks.h"
-#include "shmq/ring.h"
-#include "shmq/ring_memory.h"
-#include "shmq/ring_time.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
-#include "shmq/unused.h"
-#include "shmq/upkeep.h"
+#include "lifecycle/queue_declare.h"
+#include "base/clock.h"
+#include "dispatch/ranks.h"
+#include "dispatch/unused.h"
+#include "lifecycle/handle_bind.h"
+#include "lifecycle/queue_delete.h"
+#include "limits/room_wake.h"
+#include "queue/settings.h"
+#include "ring/ring_memory.h"
+#include "segment/structure.h"
+#include "time/ring_time.h"
 
 /* NULL: the offset makes no sense. */
 static shmq_queue_shm *page_at(const shmq_member *m, uint64_t page) {

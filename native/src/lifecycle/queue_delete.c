@@ -8,20 +8,18 @@
  *
  * Until D4 the directory leads to the queue, so that a reaper finds there what a dead process had in hand. After a
  * death in between the next process that reaps, or makes a queue, goes on. */
-#include "shmq/queue_ending.h"
-#include "shmq/ring_memory.h"
+#include "lifecycle/queue_delete.h"
+#include "base/wait_time.h"
+#include "dispatch/unused.h"
+#include "flow/waiting.h"
+#include "limits/room_wake.h"
+#include "operations/queue_ending.h"
+#include "operations/settle.h"
+#include "ring/ring_memory.h"
+#include "segment/structure.h"
+#include "wake/due.h"
 
 #include <string.h>
-
-#include "shmq/flow.h"
-#include "shmq/level.h"
-#include "shmq/ring.h"
-#include "shmq/ring_walk.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
-#include "shmq/unused.h"
-#include "shmq/waiting.h"
-#include "shmq/watch.h"
 
 static bool is_deleted(const shmq_queue *q) { return shmq_load_seq(&q->page->state) == SHMQ_QUEUE_DELETED; }
 

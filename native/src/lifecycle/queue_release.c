@@ -1,10 +1,9 @@
 /* D5: a process gives back the memory of a deleted queue when no member can touch it any more. */
-#include "shmq/block.h"
-#include "shmq/cold.h"
-#include "shmq/level.h"
-#include "shmq/ring_memory.h"
-#include "shmq/structure.h"
-#include "shmq/reap.h"
+#include "blocks/block.h"
+#include "lifecycle/queue_delete.h"
+#include "queue/level.h"
+#include "ring/ring_memory.h"
+#include "segment/structure.h"
 
 /* Each member says in its counters which incarnation it may touch; they stay until its row is FREE again. */
 static bool in_use(shmq_member *m, uint32_t index, uint32_t incarnation) {

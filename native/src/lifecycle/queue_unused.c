@@ -1,7 +1,8 @@
 /* queue.expires: a process deletes a queue that was unused for so long. */
-#include "shmq/unused.h"
-
-#include "shmq/watch.h"
+#include "base/wait_time.h"
+#include "dispatch/unused.h"
+#include "lifecycle/queue_delete.h"
+#include "queue/settings.h"
 
 uint64_t shmq_unused_end(shmq_queue *q, uint64_t now) {
     char dead_letter[SHMQ_NAME_MAX];

@@ -8,12 +8,12 @@
  * was between a slot and the words (`moving`) before and after, no mover has left anything half done, and the versions
  * are the same: then nothing was on its way. A mover is between a slot and the words for all of its turn. A claim does
  * not say yet what it weighs: while there is one, bytes are not counted. */
-#include "shmq/ring.h"
-#include "shmq/sleepers.h"
-#include "shmq/fault_text.h"
-#include "shmq/wait.h"
-#include "shmq/waiters.h"
-#include "shmq/ring_memory.h"
+#include "limits/count.h"
+#include "base/fault_text.h"
+#include "layout/waiters.h"
+#include "limits/room_wake.h"
+#include "queue/level.h"
+#include "ring/ring_memory.h"
 
 #define TRIES 8
 

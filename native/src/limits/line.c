@@ -1,9 +1,9 @@
-#include "shmq/line.h"
-
-#include "shmq/ring.h"
-#include "shmq/wait.h"
-#include "shmq/waiters.h"
-#include "shmq/fault_text.h"
+#include "limits/line.h"
+#include "base/fault_text.h"
+#include "base/futex.h"
+#include "limits/count.h"
+#include "limits/waiters.h"
+#include "wake/wait.h"
 
 /* Mask of a ticket's turn, which grows by one with each use: numbers of 32 bits, 256 tickets. */
 #define TURN_MASK (UINT32_MAX / SHMQ_TICKETS)

@@ -1,5 +1,6 @@
 /* The patience with claims: a claim that is older than it becomes a hole. */
-#include "shmq/ring.h"
+#include "base/clock.h"
+#include "limits/slot_free.h"
 
 /* Every claim below `below` was made before this caller began to wait. So all of them are overdue at once, and many
  * stopped producers (a frozen container) cost one patience together. */

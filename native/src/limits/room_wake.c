@@ -1,9 +1,9 @@
 /* Wakes producers that wait for room, when there is room or at a shutdown, and threads that wait in join(). */
-#include "shmq/line.h"
-#include "shmq/ring.h"
-#include "shmq/sleepers.h"
-#include "shmq/wait.h"
-#include "shmq/waiters.h"
+#include "limits/room_wake.h"
+#include "base/futex.h"
+#include "dispatch/sleepers.h"
+#include "layout/waiters.h"
+#include "limits/line.h"
 
 void shmq_notify_all(shmq_queue *q) {
     shmq_notify_consumers(q);

@@ -1,6 +1,11 @@
 /* Frees a slot, with its place under the limits; and clears what a dead or late producer has left in a slot. */
-#include "shmq/ring.h"
-#include "shmq/sleepers.h"
+#include "limits/slot_free.h"
+#include "blocks/block.h"
+#include "dispatch/sleepers.h"
+#include "limits/count.h"
+#include "limits/room_wake.h"
+#include "queue/level.h"
+#include "ring/stretch.h"
 
 bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     shmq_queue *q = r->queue;

@@ -1,4 +1,4 @@
-#include "shmq/waiters.h"
+#include "limits/waiters.h"
 
 #define TRIES 64 /* a thread that joins or leaves is in between for some instructions */
 

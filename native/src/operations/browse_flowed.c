@@ -1,7 +1,8 @@
 /* Browses a queue that has flowed: entries of both of its rings and rows on disk, in the order of their places. */
-#include "shmq/flow.h"
-#include "shmq/ring_memory.h"
-#include "shmq/waiting.h"
+#include "flow/waiting.h"
+#include "operations/browse.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
 
 static bool can_be_seen(uint32_t state) {
     return state != SHMQ_PENDING && state != SHMQ_MOVING && shmq_state_is_entry(state);

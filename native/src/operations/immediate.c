@@ -1,8 +1,8 @@
-#include "shmq/immediate.h"
-
-#include "shmq/receipt.h"
-#include "shmq/sleepers.h"
-#include "shmq/wait.h"
+#include "operations/immediate.h"
+#include "dispatch/sleepers.h"
+#include "operations/settle.h"
+#include "time/receipt.h"
+#include "wake/wait.h"
 
 uint64_t shmq_immediate_until(shmq_queue *q) {
     return shmq_now_ns() + (shmq_anybody_idle(q) ? q->m->patience_ns : SHMQ_AWAKE_NS);

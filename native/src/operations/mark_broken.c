@@ -1,5 +1,7 @@
 /* Takes a slot whose word makes no sense out of service. */
-#include "shmq/ring.h"
+#include "limits/count.h"
+#include "operations/settle.h"
+#include "ring/stretch.h"
 
 shmq_status shmq_mark_broken(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint32_t turn) {
     uint64_t index = (uint64_t)((unsigned char *)slot - r->slots) / r->slot_size;

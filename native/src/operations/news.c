@@ -1,8 +1,5 @@
 /* A consumer of several queues looks only at those of which there is news; see news.h. */
-#include "shmq/news.h"
-
-#include "shmq/ranks.h"
-#include "shmq/sleepers.h"
+#include "operations/news.h"
 
 void shmq_news_begin(shmq_news *news, const shmq_queue *q) {
     *news = (shmq_news){.word = &q->m->directory[q->index].news, .seen = SHMQ_NO_NEWS};

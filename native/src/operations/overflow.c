@@ -1,10 +1,8 @@
 /* drop_oldest: a producer makes room for the newest message by dropping the oldest. */
-#include "shmq/overflow.h"
-
-#include "shmq/flow.h"
-#include "shmq/ring_walk.h"
-#include "shmq/wait.h"
-#include "shmq/waiting.h"
+#include "operations/overflow.h"
+#include "base/clock.h"
+#include "flow/waiting.h"
+#include "operations/settle.h"
 
 static bool can_be_dropped(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
     (void)r;

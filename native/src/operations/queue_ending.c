@@ -1,7 +1,11 @@
 /* An entry that comes into a deleted queue, or comes back to it, goes where the other entries went. */
-#include "shmq/queue_ending.h"
-
-#include "shmq/watch.h"
+#include "operations/queue_ending.h"
+#include "base/clock.h"
+#include "base/wait_time.h"
+#include "operations/settle.h"
+#include "queue/settings.h"
+#include "wake/due.h"
+#include "wake/watch.h"
 
 bool shmq_has_dead_letter(const shmq_queue *q) {
     char dead_letter[SHMQ_NAME_MAX];

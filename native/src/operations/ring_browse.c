@@ -1,9 +1,12 @@
 /* Browsing: the slot word serves as a sequence lock. The browser takes nothing and writes nothing. */
-#include "shmq/ring_delivery.h"
-#include "shmq/ring_memory.h"
-#include "shmq/ring_old.h"
-#include "shmq/sleepers.h"
-#include "shmq/wait.h"
+#include "dispatch/sleepers.h"
+#include "limits/slot_free.h"
+#include "operations/browse.h"
+#include "queue/level.h"
+#include "ring/ring_delivery.h"
+#include "ring/ring_memory.h"
+#include "ring/ring_old.h"
+#include "wake/wait.h"
 
 static bool read_entry(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p, shmq_delivery *d) {
     d->position = p;

@@ -1,11 +1,13 @@
 /* Looks at a whole ring: counts, questions, join. */
-#include "shmq/flow.h"
-#include "shmq/level.h"
-#include "shmq/ring_walk.h"
-#include "shmq/sleepers.h"
-#include "shmq/stretch.h"
-#include "shmq/wait.h"
-#include "shmq/waiting.h"
+#include "flow/row_counts.h"
+#include "flow/turn.h"
+#include "layout/run.h"
+#include "operations/browse.h"
+#include "operations/census.h"
+#include "queue/level.h"
+#include "ring/ring.h"
+#include "ring/ring_walk.h"
+#include "wake/wait.h"
 
 static void count_entry(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, shmq_census *c) {
     uint32_t state = (word & SHMQ_FLAG_WAITS) != 0 ? SHMQ_HELD : shmq_word_state(word);

@@ -1,13 +1,14 @@
 /* Claims entries for another queue. Each entry is offered to this process (T9), seized from that offer (T13), then
  * moved in the four steps of a move. Until T13 other takers may take the offer over. From then on the entry is LOCKED
  * by the process: should the mover die, no attempt and no death is counted, and the entry comes back. */
-#include "shmq/ring_claim.h"
-
-#include "shmq/level.h"
-#include "shmq/ring_move.h"
-#include "shmq/ring_time.h"
-#include "shmq/ring_wait.h"
-#include "shmq/watch.h"
+#include "operations/ring_claim.h"
+#include "operations/offer.h"
+#include "operations/put.h"
+#include "operations/ring_move.h"
+#include "operations/ring_wait.h"
+#include "operations/settle.h"
+#include "time/ring_time.h"
+#include "wake/watch.h"
 
 #define PIECE 1024u /* entries: half a millisecond or so */
 

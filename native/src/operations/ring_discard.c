@@ -1,8 +1,8 @@
 /* Discards entries that a reader by positions has done with: no ready entry below a position stays. */
-#include "shmq/flow.h"
-#include "shmq/ring.h"
-#include "shmq/ring_memory.h"
-#include "shmq/ring_walk.h"
+#include "flow/flow.h"
+#include "operations/settle.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
 
 #define PIECE 4096u /* entries: less than a millisecond */
 

@@ -1,8 +1,9 @@
 /* A message that is past its time is settled, or becomes a dead letter. */
-#include "shmq/level.h"
-#include "shmq/ring_time.h"
-#include "shmq/ring_walk.h"
-#include "shmq/cold.h"
+#include "base/clock.h"
+#include "operations/expire.h"
+#include "operations/settle.h"
+#include "queue/cold.h"
+#include "time/ring_time.h"
 
 shmq_status shmq_expire(shmq_queue *q, shmq_delivery *d) {
     return shmq_entry_ends(shmq_level(q, d->depth), d, SHMQ_END_EXPIRED);

@@ -1,10 +1,13 @@
 /* Entries that are held until a time. The process that first sees that the time is over ends the hold by one CAS; what
  * follows is a release: rewind, notify. */
-#include "shmq/cold.h"
-#include "shmq/queue_ending.h"
-#include "shmq/ring_time.h"
-#include "shmq/sleepers.h"
-#include "shmq/watch.h"
+#include "dispatch/sleepers.h"
+#include "operations/hold.h"
+#include "operations/queue_ending.h"
+#include "operations/settle.h"
+#include "queue/cold.h"
+#include "ring/stretch.h"
+#include "time/ring_time.h"
+#include "wake/watch.h"
 
 /* HELD -> AVAILABLE. The position was read after the word: it is this entry's if the CAS succeeds. The process counts
  * the entry as held meanwhile, so that its death amid this is noticed, and its reaper turns the head back. */

@@ -1,6 +1,9 @@
 /* Leases: a process takes a message from a consumer that has held it for too long, though the consumer lives. */
-#include "shmq/cold.h"
-#include "shmq/ring_time.h"
+#include "base/clock.h"
+#include "operations/hold.h"
+#include "operations/settle.h"
+#include "queue/cold.h"
+#include "time/ring_time.h"
 
 shmq_status shmq_lease_begin(shmq_ring *r, const shmq_delivery *d) {
     shmq_queue *q = r->queue;

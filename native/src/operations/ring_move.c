@@ -9,13 +9,16 @@
  * A mover that dies between M2 and M4 leaves a word that names a dead process, and a record that tells the reaper where
  * to look. If the source is still LOCKED by that process, with that tag, M3 has not happened, and the reaper withdraws
  * the target (T8). No other process takes such a source: a deletion of its queue leaves it to the mover. */
-#include "shmq/ring_move.h"
-#include "shmq/ring_memory.h"
-
-#include "shmq/cold.h"
-#include "shmq/ring_time.h"
-#include "shmq/sleepers.h"
-#include "shmq/watch.h"
+#include "operations/ring_move.h"
+#include "dispatch/sleepers.h"
+#include "limits/slot_free.h"
+#include "operations/put.h"
+#include "operations/settle.h"
+#include "queue/cold.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
+#include "ring/stretch.h"
+#include "wake/watch.h"
 
 /* ---- a PENDING entry is shown or withdrawn ------------------------------------------------------------------------- */
 

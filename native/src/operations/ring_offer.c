@@ -1,9 +1,17 @@
 /* The ends of an offer: the taker takes and settles it at once, acquires it, or gives it back. And the baton of a
  * taker that leaves with an entry. */
-#include "shmq/queue_ending.h"
-#include "shmq/group.h"
-#include "shmq/ring_delivery.h"
-#include "shmq/sleepers.h"
+#include "dispatch/group.h"
+#include "dispatch/sleepers.h"
+#include "limits/slot_free.h"
+#include "operations/hold.h"
+#include "operations/offer.h"
+#include "operations/queue_ending.h"
+#include "operations/settle.h"
+#include "ring/ring_delivery.h"
+#include "ring/stretch.h"
+#include "ring/version.h"
+#include "time/ring_time.h"
+#include "wake/watch.h"
 
 #define LOOK_BEHIND 64 /* slots */
 

@@ -1,11 +1,12 @@
 /* Room in a queue, and the producers that wait for it. */
-#include "shmq/overflow.h"
-#include "shmq/flow.h"
-#include "shmq/ring.h"
-#include "shmq/sleepers.h"
-#include "shmq/upkeep.h"
-#include "shmq/wait.h"
-#include "shmq/waiters.h"
+#include "base/futex.h"
+#include "flow/flow.h"
+#include "limits/count.h"
+#include "limits/slot_free.h"
+#include "limits/waiters.h"
+#include "operations/overflow.h"
+#include "operations/put.h"
+#include "wake/wait.h"
 
 static bool is_counted_full(shmq_status status) { return shmq_no_room(status) && status != SHMQ_FULL_RING; }
 

@@ -1,11 +1,18 @@
 /* The scan: a taker finds the first available entry, and offers it to itself. */
+#include "base/clock.h"
+#include "dispatch/group.h"
+#include "dispatch/ranks.h"
+#include "dispatch/sleepers.h"
+#include "limits/slot_free.h"
+#include "operations/expire.h"
+#include "operations/hold.h"
+#include "operations/offer.h"
 #include "operations/scan.h"
-#include "shmq/cold.h"
-#include "shmq/flow.h"
-#include "shmq/group.h"
-#include "shmq/ranks.h"
-#include "shmq/ring_delivery.h"
-#include "shmq/sleepers.h"
+#include "operations/settle.h"
+#include "queue/cold.h"
+#include "ring/ring_delivery.h"
+#include "ring/version.h"
+#include "time/ring_time.h"
 
 #define SPINS 64 /* about a microsecond: longer than an undisturbed taker needs between its offer and its take */
 

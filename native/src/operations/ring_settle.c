@@ -1,13 +1,19 @@
 /* The outcomes of a delivery in terms of the ring: settle, release (with or without an attempt); and steals. */
-#include "shmq/cold.h"
-#include "shmq/queue_ending.h"
-#include "shmq/group.h"
-#include "shmq/receipt.h"
-#include "shmq/flow.h"
-#include "shmq/ring_memory.h"
-#include "shmq/ring_delivery.h"
-#include "shmq/ring_walk.h"
-#include "shmq/sleepers.h"
+#include "base/clock.h"
+#include "dispatch/group.h"
+#include "dispatch/sleepers.h"
+#include "flow/flow.h"
+#include "limits/slot_free.h"
+#include "operations/browse.h"
+#include "operations/expire.h"
+#include "operations/queue_ending.h"
+#include "operations/settle.h"
+#include "queue/cold.h"
+#include "ring/ring_delivery.h"
+#include "ring/stretch.h"
+#include "time/receipt.h"
+#include "time/ring_time.h"
+#include "wake/watch.h"
 
 #include <string.h>
 

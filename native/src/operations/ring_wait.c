@@ -1,17 +1,20 @@
 /* Waits for an entry: the taker announces itself, looks once more, sleeps, withdraws. A wait is for one queue or
  * several: the taker announces itself on all of them, and sleeps once. */
-#include "shmq/ring_wait.h"
+#include "operations/ring_wait.h"
+#include "dispatch/group.h"
+#include "dispatch/ranks.h"
+#include "dispatch/row_selector.h"
+#include "dispatch/sleepers.h"
+#include "flow/turn.h"
+#include "limits/slot_free.h"
+#include "operations/census.h"
+#include "operations/offer.h"
+#include "queue/level.h"
+#include "wake/wait.h"
+#include "wake/wake_word.h"
+#include "wake/watch.h"
 
 #include <sched.h>
-
-#include "shmq/flow.h"
-#include "shmq/group.h"
-#include "shmq/ranks.h"
-#include "shmq/row_selector.h"
-#include "shmq/sleepers.h"
-#include "shmq/wake_word.h"
-#include "shmq/wait.h"
-#include "shmq/watch.h"
 
 typedef struct waiting {
     shmq_queue_wait *of;

@@ -2,7 +2,8 @@
 #ifndef SHMQ_SCAN_H
 #define SHMQ_SCAN_H
 
-#include "shmq/ring.h"
+#include "queue/handle.h"
+#include "ring/delivery.h"
 
 enum shmq_offered { OFFER_OK, OFFER_CHANGED, OFFER_RELEASED, OFFER_LEFT };
 

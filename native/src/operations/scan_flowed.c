@@ -4,9 +4,11 @@
  * the flow word first, and at the epochs then. A flow may begin, fail and end between its scan and that look, and leave
  * the flow word as it was; what the taker has passed as MOVING is available again then. Only an epoch says so, which
  * was raised before the flow word. */
+#include "flow/flow.h"
+#include "operations/offer.h"
 #include "operations/scan.h"
-#include "shmq/flow.h"
-#include "shmq/sleepers.h"
+#include "ring/ring.h"
+#include "ring/version.h"
 
 /* Are positions of this front ring out of the order of places? */
 static bool is_scattered(const shmq_ring *r) {

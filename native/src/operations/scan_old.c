@@ -1,6 +1,6 @@
 /* Entries older than a lap. The tail has carried each of them, so its bit is set. */
 #include "operations/scan.h"
-#include "shmq/ring_old.h"
+#include "ring/ring_old.h"
 
 static shmq_status offer_old(shmq_ring *r, shmq_old_list *list, uint64_t from, uint64_t limit, uint64_t epoch,
                              shmq_delivery *d) {

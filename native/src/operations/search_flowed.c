@@ -7,14 +7,17 @@
  * it is of a group that has become free since: so it looks at each row once, or from the lowest released place on. */
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "base/wait_time.h"
+#include "dispatch/group.h"
+#include "flow/flow.h"
+#include "operations/hold.h"
 #include "operations/scan.h"
-#include "shmq/cold.h"
-#include "shmq/flow.h"
-#include "shmq/group.h"
-#include "shmq/ring_memory.h"
-#include "shmq/ring_scattered.h"
-#include "shmq/ring_time.h"
-#include "shmq/sleepers.h"
+#include "queue/cold.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
+#include "ring/ring_scattered.h"
+#include "ring/version.h"
 
 typedef struct seeker {
     shmq_ring *level;

@@ -2,10 +2,10 @@
  * its way. */
 #include <sched.h>
 
-#include "shmq/flow.h"
-#include "shmq/ring.h"
-#include "shmq/wait.h"
-#include "shmq/waiting.h"
+#include "flow/waiting.h"
+#include "operations/settle.h"
+#include "ring/ring.h"
+#include "wake/wait.h"
 
 static bool is_moving(const shmq_ring *back, uint64_t place) {
     const shmq_slot_shm *slot = shmq_slot_at(back, place);

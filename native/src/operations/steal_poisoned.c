@@ -6,10 +6,13 @@
  * as the settings stay as they are. A row among them comes in by itself, and is then an entry as any other. */
 #include <sched.h>
 
-#include "shmq/flow.h"
-#include "shmq/ring_delivery.h"
-#include "shmq/ring_walk.h"
-#include "shmq/sleepers.h"
+#include "base/clock.h"
+#include "dispatch/sleepers.h"
+#include "flow/flow.h"
+#include "limits/count.h"
+#include "operations/expire.h"
+#include "operations/settle.h"
+#include "ring/ring_delivery.h"
 
 /* Counts of attempts and deaths only grow, and those whose life is over go another way (shmq_steal_expired). */
 static bool is_poisoned(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {

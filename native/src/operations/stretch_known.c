@@ -1,11 +1,10 @@
 /* The stretches of a ring, as a process knows them. */
-#include "shmq/stretch.h"
+#include "operations/census.h"
+#include "ring/ring_memory.h"
+#include "ring/stretch.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "shmq/ring.h"
-#include "shmq/ring_memory.h"
 
 typedef struct stretch {
     uint32_t word; /* 0: nothing is known of it */

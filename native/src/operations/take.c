@@ -1,8 +1,10 @@
 /* get and receive. The taker makes its first look, which is short, with the caller's lock held; it waits without that
  * lock. */
-#include "shmq/take.h"
-#include "shmq/ranks.h"
-#include "shmq/ring_time.h"
+#include "operations/take.h"
+#include "dispatch/ranks.h"
+#include "operations/offer.h"
+#include "operations/settle.h"
+#include "time/ring_time.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A consumer says that it wants an entry before it looks: then consumers of lower priority leave the entry to it. */
-#include "shmq/ranks.h"
-#include "shmq/ring.h"
-#include "shmq/sleepers.h"
+#include "dispatch/sleepers.h"
+#include "operations/census.h"
+#include "operations/take.h"
 
 void shmq_want(shmq_queue *q, uint32_t row) {
     shmq_consumer_shm *consumer = shmq_row_at(q, row);

@@ -1,6 +1,9 @@
 /* Which process looks at a queue for alerts, and which one tells of an alert: each claims that by one CAS. A time that
  * lies in the future is damage, and counts as none. */
-#include "shmq/alert.h"
+#include "queue/alert.h"
+#include "base/clock.h"
+#include "base/wait_time.h"
+#include "segment/alert_time.h"
 
 static bool claim(shmq_a64 *word, uint64_t gap_ns) {
     uint64_t now = shmq_now_ns(), told = shmq_load_seq(word);

@@ -1,9 +1,9 @@
 /* Cold records: a process makes them once for a ring, under the structure lock. Each user finds them by their offset,
  * and checks it each time. */
-#include "shmq/cold.h"
-
-#include "shmq/block.h"
-#include "shmq/structure.h"
+#include "queue/cold.h"
+#include "blocks/block.h"
+#include "layout/run.h"
+#include "segment/structure.h"
 
 static bool lies_well(const shmq_ring *r, uint64_t offset) {
     const shmq_member *m = r->queue->m;

@@ -1,10 +1,9 @@
 /* A view of a queue: checked copies of what its page and rings say. */
-#include "shmq/handle.h"
+#include "queue/handle.h"
+#include "base/crc32c.h"
+#include "queue/level.h"
 
 #include <string.h>
-
-#include "shmq/level.h"
-#include "shmq/member.h"
 
 /* Each field is read once, checked, and kept as a copy: nothing reads the shared field afterwards. */
 static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t *where) {

@@ -1,4 +1,5 @@
-#include "shmq/level.h"
+#include "queue/level.h"
+#include "layout/run.h"
 
 #include <stdlib.h>
 #include <string.h>

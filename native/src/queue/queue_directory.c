@@ -1,5 +1,5 @@
 /* The directory of queues: how many of its entries were ever in use, and the hash by which a name is found. */
-#include "shmq/handle.h"
+#include "queue/handle.h"
 
 uint32_t shmq_queue_high(const shmq_member *m) {
     uint32_t high = shmq_load_seq(&m->header->queue_high); /* SYNC directory.entry */

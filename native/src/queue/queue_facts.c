@@ -1,9 +1,9 @@
 /* Facts about a queue for its users: its settings, its counters, its limits. */
-#include "shmq/facts.h"
+#include "queue/queue_facts.h"
+#include "queue/level.h"
+#include "queue/settings.h"
 
 #include <string.h>
-
-#include "shmq/level.h"
 
 shmq_status shmq_queue_settings(const shmq_queue *q, shmq_settings_facts *facts) {
     const shmq_queue_shm *page = q->page;

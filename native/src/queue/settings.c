@@ -1,13 +1,12 @@
 /* The settings of a queue: the process that creates it fills them; each later declaration has to agree with them. */
-#include "shmq/settings.h"
+#include "queue/settings.h"
+#include "base/clock.h"
+#include "base/fault_text.h"
+#include "base/wait_time.h"
+#include "layout/queue.h"
 
 #include <string.h>
 #include <unistd.h>
-
-#include "shmq/member.h"
-#include "shmq/queue.h"
-#include "shmq/fault_text.h"
-#include "shmq/wait_time.h"
 
 /* Of a setting that is a number: the field of the declaration (8 bytes) and the field of the page (4 or 8 bytes), whose
  * name may differ from the setting's. */

@@ -7,12 +7,9 @@
  * The process that changes the settings writes it under the structure lock: odd, then the values, then even. A process
  * that asks for all settings checks it; one that reads a setting for each message (maxsize, lease ...) does not. A
  * death amid a change leaves an odd version: then each value counts as it is, until the next change makes it even. */
-#include "shmq/member.h"
-#include "shmq/queue.h"
+#include "queue/handle.h"
+#include "queue/settings.h"
 #include <stdio.h>
-
-#include "shmq/handle.h"
-#include "shmq/settings.h"
 
 #define LOOKS 8
 

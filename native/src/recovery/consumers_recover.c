@@ -1,8 +1,9 @@
 /* The reaper frees consumer rows of dead processes, and wakes sleepers that a dead notifier has not woken. */
-#include "shmq/ranks.h"
-#include "shmq/sleepers.h"
-#include "shmq/wake_word.h"
-#include "shmq/unused.h"
+#include "dispatch/ranks.h"
+#include "dispatch/sleepers.h"
+#include "dispatch/unused.h"
+#include "recovery/recover.h"
+#include "wake/wake_word.h"
 
 static bool is_of_the_dead(shmq_consumer_shm *consumer, const shmq_liveness *l) {
     uint64_t word = consumer != NULL ? shmq_load_acquire(&consumer->word) : 0; /* SYNC row.owner */

@@ -1,8 +1,8 @@
 /* The reaper undoes what a dead process has claimed in its counters: a place among the waiters, a slot that is not
  * counted yet, the use of the queue's memory. */
-#include "shmq/reap.h"
-#include "shmq/sleepers.h"
-#include "shmq/waiters.h"
+#include "limits/room_wake.h"
+#include "limits/waiters.h"
+#include "recovery/reap.h"
 
 static void recover_counters(shmq_member *m, shmq_counters_shm *counters, uint32_t index, bool leaving) {
     shmq_queue q;

@@ -12,16 +12,17 @@
  * row, with which the next reaper begins anew. The look at the generation after each word makes that safe. With one
  * look before the sweep, a reaper that stalls while another one finishes would go on to take the entries of the row's
  * next owner. */
-#include "shmq/reap.h"
-#include "shmq/ring_memory.h"
-
-#include "shmq/queue_ending.h"
-#include "shmq/level.h"
-#include "shmq/ring_move.h"
-#include "shmq/sleepers.h"
-#include "shmq/structure.h"
-#include "shmq/wait.h"
-#include "shmq/waiters.h"
+#include "recovery/reap.h"
+#include "base/futex.h"
+#include "lifecycle/handle_bind.h"
+#include "lifecycle/queue_delete.h"
+#include "limits/waiters.h"
+#include "operations/ring_move.h"
+#include "queue/level.h"
+#include "queue/settings.h"
+#include "recovery/recover.h"
+#include "ring/ring_memory.h"
+#include "segment/structure.h"
 
 typedef struct sweep {
     shmq_member *m;

@@ -1,12 +1,15 @@
 /* A ring after a death: the reaper changes each word that names a dead owner as its state says, by one CAS from exactly
  * that word. Several reapers may do this at once, and may die in the middle. */
-#include "shmq/due.h"
-#include "shmq/group.h"
-#include "shmq/line.h"
-#include "shmq/ring.h"
-#include "shmq/sleepers.h"
-#include "shmq/wait.h"
-#include "shmq/ring_memory.h"
+#include "dispatch/sleepers.h"
+#include "limits/line.h"
+#include "limits/room_wake.h"
+#include "limits/slot_free.h"
+#include "queue/level.h"
+#include "recovery/recover.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
+#include "ring/stretch.h"
+#include "wake/due.h"
 
 /* The reaper reads the word, then the row that it names, then asks whether the row's process is dead. A consumer row
  * becomes free before its process row does. So a row that was used again in between is not taken for the dead one's.

@@ -1,5 +1,6 @@
 /* The reaper vacates the watches of dead processes. */
-#include "shmq/watch.h"
+#include "recovery/recover.h"
+#include "wake/watch.h"
 
 void shmq_watch_recover(shmq_member *m, const shmq_liveness *l) {
     for (int index = 0; index < 2; index++) {

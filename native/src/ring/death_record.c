@@ -1,7 +1,7 @@
 /* Death records: which processes died, and which messages they had in hand. They are for people; old ones are
  * overwritten. */
-#include "shmq/facts.h"
-#include "shmq/ring.h"
+#include "ring/death_record.h"
+#include "ring/ring.h"
 
 uint32_t shmq_death_records_of(const shmq_member *m, uint64_t id, shmq_death_record found[SHMQ_DEATH_RECORDS]) {
     uint64_t next = shmq_load_seq(&m->header->death_records_next);

@@ -1,5 +1,6 @@
 /* Carrying: an old entry under the tail stays in its slot, and the producer moves the tail past it. */
-#include "shmq/ring.h"
+#include "queue/level.h"
+#include "ring/ring.h"
 
 /* May the tail pass the slot at position p, which has this word, on its way to a FREE slot? */
 static bool can_step_over(uint64_t word, int32_t ahead) {

@@ -1,5 +1,9 @@
 /* A message as its slot describes it. The slot's memory may be damaged. */
-#include "shmq/ring_delivery.h"
+#include "ring/ring_delivery.h"
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "layout/block.h"
+#include "ring/outgoing.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* An entry as its slot and its cold record describe it, apart from its state. */
-#include "shmq/cold.h"
-#include "shmq/ring_time.h"
+#include "queue/cold.h"
+#include "ring/ring.h"
 
 uint64_t shmq_expires_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t props, uint64_t enqueued_ns) {
     uint64_t expires = SHMQ_NEVER, max_ttl = shmq_load_relaxed(&r->queue->page->settings.max_ttl_ns);

@@ -1,7 +1,8 @@
 /* The ring's head: where scans begin. Takers advance it over entries that no taker can have, and a release turns it
  * back. */
-#include "shmq/ring.h"
-#include "shmq/sleepers.h"
+#include "queue/level.h"
+#include "ring/ring.h"
+#include "ring/version.h"
 
 void shmq_head_follow(shmq_ring *r) {
     uint64_t head = shmq_load_seq(&r->shm->head);

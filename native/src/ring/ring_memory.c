@@ -1,12 +1,11 @@
-#include "shmq/ring_memory.h"
+#include "ring/ring_memory.h"
+#include "blocks/block.h"
+#include "queue/level.h"
+#include "segment/structure.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-
-#include "shmq/block.h"
-#include "shmq/cold.h"
-#include "shmq/structure.h"
 
 static uint64_t word_of(const shmq_member *m, uint32_t granule) { return shmq_load_relaxed(&m->granules[granule]); }
 

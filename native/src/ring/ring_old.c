@@ -1,9 +1,9 @@
-#include "shmq/ring_old.h"
+#include "ring/ring_old.h"
+#include "ring/ring.h"
+#include "ring/ring_walk.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "shmq/ring_walk.h"
 
 #define LEAST 256u
 #define MOST 65536u

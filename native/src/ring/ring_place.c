@@ -1,8 +1,8 @@
 /* The places of entries that have been on disk: they lie in a front ring, and their cold records name their places. */
-#include "shmq/cold.h"
-#include "shmq/level.h"
-#include "shmq/ring.h"
-#include "shmq/ring_memory.h"
+#include "queue/cold.h"
+#include "queue/level.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
 
 uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot) {
     shmq_cold_shm *cold = shmq_cold_at(front, slot);

@@ -1,10 +1,9 @@
-#include "shmq/ring_scattered.h"
+#include "ring/ring_scattered.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "shmq/ring.h"
-#include "shmq/ring_memory.h"
 
 struct shmq_scattered {
     shmq_a32 busy; /* one thread at a time */

@@ -1,6 +1,7 @@
-#include "shmq/ring_walk.h"
-
-#include "shmq/ring_memory.h"
+#include "ring/ring_walk.h"
+#include "queue/level.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
 
 /* Only the tail makes entries old, when it passes them. So where a walk found none below a tail, the next one begins at
  * what the tail has passed since. */

@@ -1,4 +1,4 @@
-#include "shmq/stretch.h"
+#include "ring/stretch.h"
 
 void shmq_stretch_changed(shmq_ring *r, uint64_t stretch) {
     shmq_a32 *at = &r->stretches[stretch];

@@ -1,6 +1,8 @@
 /* When a process looks for alerts. All of it is private to the process, but for the word that says that the disk was
  * full. */
-#include "shmq/alert.h"
+#include "segment/alert_time.h"
+#include "base/clock.h"
+#include "base/wait_time.h"
 
 void shmq_alerts_begin(shmq_member *m) { shmq_store_relaxed(&m->alerts_ns, shmq_now_ns() + SHMQ_ALERT_LOOK_NS); }
 

@@ -1,9 +1,8 @@
 /* Facts about a broker and its processes for users. */
-#include "shmq/facts.h"
+#include "segment/broker_facts.h"
+#include "segment/structure.h"
 
 #include <string.h>
-
-#include "shmq/structure.h"
 
 void shmq_broker_look(const shmq_member *m, shmq_broker_facts *facts) {
     uint64_t fixed = (uint64_t)(m->slabs - m->base);

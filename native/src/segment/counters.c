@@ -1,6 +1,6 @@
 /* Counters: one for each process and queue, in chunks of 64 queues, whose offsets lie in the process page. */
 #include "segment/process_table.h"
-#include "shmq/structure.h"
+#include "segment/structure.h"
 
 static shmq_counters_shm *counters_of(const shmq_member *m, const shmq_process_page_shm *page, uint32_t queue_index) {
     uint64_t offset = shmq_load_seq(&page->chunks[queue_index / SHMQ_COUNTERS_A_CHUNK]);

@@ -1,10 +1,8 @@
-#include "shmq/descriptors.h"
+#include "segment/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
-
-#include "segment/segment_attach.h"
 
 /* All memberships of this process, for the fork handler. The process holds the mutex across fork, and while it opens or
  * closes a lock descriptor. A child must never inherit a descriptor that the handler does not know: it would keep its

@@ -1,8 +1,7 @@
 /* The header counts granules as their words change: under the structure lock, behind the word. A death in between leaves
  * `dirty`, and the rebuild counts anew. */
 #include "segment/granule_counts.h"
-
-#include "shmq/structure.h"
+#include "segment/structure.h"
 
 void shmq_granule_count(shmq_granule_counts *counts, uint64_t word) {
     uint32_t kind = shmq_granule_kind(word);

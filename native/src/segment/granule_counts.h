@@ -2,7 +2,7 @@
 #ifndef SHMQ_GRANULE_COUNTS_H
 #define SHMQ_GRANULE_COUNTS_H
 
-#include "shmq/member.h"
+#include "segment/member.h"
 
 typedef struct shmq_granule_counts {
     uint64_t used;       /* granules that are not free */

@@ -2,7 +2,7 @@
 #ifndef SHMQ_GRANULE_MAP_H
 #define SHMQ_GRANULE_MAP_H
 
-#include "shmq/member.h"
+#include "segment/member.h"
 
 typedef struct shmq_granule_map {
     uint64_t *words; /* kind, pages and length; no bits of reservation */

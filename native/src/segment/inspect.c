@@ -1,14 +1,13 @@
-#include "shmq/inspect.h"
+#include "segment/inspect.h"
+#include "segment/segment_attach.h"
+#include "segment/segment_home.h"
+#include "segment/structure.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "segment/segment_attach.h"
-#include "segment/segment_home.h"
-#include "shmq/structure.h"
 
 /* Does any process hold a row's byte? An error counts as held: only bytes that are surely free prove that no process is
  * there. */

@@ -1,11 +1,11 @@
 /* Which member is dead, as the kernel says. */
-#include "shmq/liveness.h"
-
-#include <fcntl.h>
-
+#include "segment/liveness.h"
+#include "base/clock.h"
+#include "segment/descriptors.h"
 #include "segment/proc_stat.h"
 #include "segment/process_table.h"
-#include "shmq/descriptors.h"
+
+#include <fcntl.h>
 
 #define PF_EXITING UINT64_C(4) /* of the kernel: the process ends, and its memory has gone before its locks */
 

@@ -1,6 +1,10 @@
 /* How a process becomes a member, stays one across fork, and leaves. */
-#include "shmq/cipher.h"
-#include "shmq/descriptors.h"
+#include "segment/member.h"
+#include "base/cipher.h"
+#include "segment/descriptors.h"
+#include "segment/process_table.h"
+#include "segment/segment_attach.h"
+#include "segment/structure.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,10 +13,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "segment/process_table.h"
-#include "segment/segment_attach.h"
-#include "shmq/structure.h"
 
 #define ID_BLOCK UINT64_C(65536)
 

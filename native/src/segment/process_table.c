@@ -1,4 +1,9 @@
 #include "segment/process_table.h"
+#include "base/clock.h"
+#include "segment/descriptors.h"
+#include "segment/proc_stat.h"
+#include "segment/structure.h"
+#include "segment/upkeep.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,12 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "segment/proc_stat.h"
-#include "shmq/descriptors.h"
-#include "shmq/upkeep.h"
-#include "shmq/structure.h"
-#include "shmq/liveness.h"
 
 uint32_t shmq_process_high(const shmq_member *m) {
     uint32_t high = shmq_load_seq(&m->header->process_high);

@@ -2,7 +2,7 @@
 #ifndef SHMQ_PROCESS_TABLE_H
 #define SHMQ_PROCESS_TABLE_H
 
-#include "shmq/member.h"
+#include "segment/member.h"
 
 #define SHMQ_NO_ROW UINT32_MAX
 

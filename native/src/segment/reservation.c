@@ -1,12 +1,11 @@
 /* A segment's share of the memory of /dev/shm: reserved before the first touch, counted, and given back. */
 #include "segment/reservation.h"
+#include "segment/descriptors.h"
+#include "segment/structure.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/statvfs.h>
-
-#include "shmq/descriptors.h"
-#include "shmq/structure.h"
 
 uint64_t shmq_memory_left(const shmq_member *m) {
     uint64_t reserved = shmq_load_relaxed(&m->header->reserved_bytes);

@@ -2,7 +2,7 @@
 #ifndef SHMQ_RESERVATION_H
 #define SHMQ_RESERVATION_H
 
-#include "shmq/member.h"
+#include "segment/member.h"
 
 /* The bytes that /dev/shm has left, and its size. False: unknown, or it has no limit. */
 bool shmq_shm_left(const shmq_member *m, uint64_t *left, uint64_t *size);

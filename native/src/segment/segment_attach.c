@@ -1,4 +1,6 @@
 #include "segment/segment_attach.h"
+#include "segment/descriptors.h"
+#include "segment/segment_home.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,9 +9,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "segment/segment_home.h"
-#include "shmq/descriptors.h"
 
 static bool in_group(gid_t group) {
     if (group == getegid()) {

@@ -2,9 +2,8 @@
 #ifndef SHMQ_SEGMENT_ATTACH_H
 #define SHMQ_SEGMENT_ATTACH_H
 
+#include "segment/member.h"
 #include "segment/segment_layout.h"
-#include "shmq/inspect.h"
-#include "shmq/member.h"
 
 /* Opens the file below /dev/shm, to look or to work (O_RDONLY, O_RDWR). SHMQ_GONE: there is none. SHMQ_DENIED: it is
  * another user's. */

@@ -7,10 +7,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "segment/inspect.h"
 #include "segment/segment_layout.h"
-#include "shmq/inspect.h"
-#include "shmq/member.h"
-#include "shmq/structure.h"
+#include "segment/structure.h"
 
 #define SHM_DIRECTORY "/dev/shm/"
 

@@ -3,9 +3,7 @@
 #ifndef SHMQ_SEGMENT_HOME_H
 #define SHMQ_SEGMENT_HOME_H
 
-#include "shmq/member.h"
-#include "shmq/segment.h"
-#include "shmq/status.h"
+#include "segment/member.h"
 
 /* Checks a header that shmq_segment_check has accepted. SHMQ_FOREIGN: it names another directory, or none. SHMQ_DENIED:
  * owner or mode of segment and directory differ. `home` NULL: no directory asks. */

@@ -1,12 +1,13 @@
 #include "segment/segment_layout.h"
+#include "base/crc32c.h"
+#include "layout/block.h"
+#include "layout/queue.h"
+#include "layout/slot.h"
+#include "segment/inspect.h"
 
 #include <ctype.h>
 #include <fcntl.h>
 #include <unistd.h>
-
-#include "shmq/block.h"
-#include "shmq/inspect.h"
-#include "shmq/member.h"
 
 static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 

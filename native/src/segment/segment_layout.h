@@ -3,8 +3,7 @@
 #ifndef SHMQ_SEGMENT_LAYOUT_H
 #define SHMQ_SEGMENT_LAYOUT_H
 
-#include "shmq/segment.h"
-#include "shmq/status.h"
+#include "layout/segment.h"
 
 typedef struct shmq_layout {
     uint64_t size;

@@ -1,17 +1,16 @@
 /* The structure lock, and what a process takes under it: reservations, pages, runs of granules. */
-#include "shmq/structure.h"
+#include "segment/structure.h"
+#include "base/clock.h"
+#include "base/wait_time.h"
+#include "segment/descriptors.h"
+#include "segment/reservation.h"
+#include "segment/upkeep.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "segment/reservation.h"
-#include "shmq/descriptors.h"
-#include "shmq/liveness.h"
-#include "shmq/upkeep.h"
-#include "shmq/wait_time.h"
 
 #define DIRTY (UINT64_C(1) << 63)
 

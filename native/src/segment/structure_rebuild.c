@@ -3,13 +3,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/fault_text.h"
+#include "layout/block.h"
+#include "layout/run.h"
+#include "segment/block_class.h"
 #include "segment/granule_counts.h"
 #include "segment/granule_map.h"
-#include "shmq/cold.h"
-#include "shmq/level.h"
-#include "shmq/structure.h"
-#include "shmq/fault_text.h"
-#include "blocks/slab.h"
+#include "segment/structure.h"
 
 #define LAZY (UINT64_C(1) << 15) /* in the private map only: a granule of rings, whose memory comes later */
 

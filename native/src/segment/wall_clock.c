@@ -1,5 +1,5 @@
 /* The wall clock's steps: noticed by puts, kept in the segment, asked by whoever tells a time. */
-#include "shmq/wall_clock.h"
+#include "segment/wall_clock.h"
 
 #define TRIES 10
 

@@ -1,5 +1,4 @@
-#include "shmq/receipt.h"
-
+#include "time/receipt.h"
 #include "segment/process_table.h"
 
 #define RETURNED UINT64_C(1)

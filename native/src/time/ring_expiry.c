@@ -1,5 +1,6 @@
 /* Time to live: a consumer that looks at a message after its time does not get it. */
-#include "shmq/ring_time.h"
+#include "base/clock.h"
+#include "time/ring_time.h"
 
 static bool is_past(const shmq_delivery *d) { return d->expires_ns != 0 && shmq_now_ns() >= d->expires_ns; }
 

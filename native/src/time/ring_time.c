@@ -1,7 +1,7 @@
 /* The times of an entry: its producer plans them before the claim and writes them before the publish. */
-#include "shmq/ring_time.h"
-
-#include "shmq/cold.h"
+#include "time/ring_time.h"
+#include "queue/cold.h"
+#include "queue/level.h"
 
 static uint64_t sooner(uint64_t a, uint64_t b) { return a < b ? a : b; }
 

@@ -1,9 +1,10 @@
 /* The duty "times". A word of the header says when the next thing in any queue is due; words of the queues say what it
  * is. */
-#include "shmq/duty.h"
-#include "shmq/level.h"
-#include "shmq/structure.h"
-#include "shmq/watch.h"
+#include "base/wait_time.h"
+#include "lifecycle/handle_bind.h"
+#include "upkeep/duty.h"
+#include "wake/due.h"
+#include "wake/watch.h"
 
 /* When each duty of a queue is due. Answers the earliest time. */
 static uint64_t due_in(const shmq_queue *q, uint64_t now, uint64_t due[SHMQ_QUEUE_DUTIES]) {

@@ -1,11 +1,11 @@
 /* The list of duties, and the one call that does them. */
-#include "shmq/duty.h"
-
-#include "shmq/alert.h"
-#include "shmq/descriptors.h"
-#include "shmq/reap.h"
-#include "shmq/structure.h"
-#include "shmq/watch.h"
+#include "base/wait_time.h"
+#include "recovery/reap.h"
+#include "segment/alert_time.h"
+#include "segment/descriptors.h"
+#include "segment/structure.h"
+#include "upkeep/duty.h"
+#include "wake/watch.h"
 
 static bool has_met(const shmq_member *m, uint64_t now) {
     (void)now;

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/wait_time.h"
 #include "flow/rows_base.h"
 #include "flow/rows_directory.h"
-#include "shmq/duty.h"
-#include "shmq/wait_time.h"
+#include "upkeep/duty.h"
 
 static void touch(int directory, const char *name) { (void)utimensat(directory, name, NULL, AT_SYMLINK_NOFOLLOW); }
 

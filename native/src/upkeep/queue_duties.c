@@ -1,9 +1,9 @@
 /* The duties of a process in a queue, done when their time has come. */
-#include "shmq/duty.h"
-#include "shmq/level.h"
-#include "shmq/queue_ending.h"
-#include "shmq/ring_time.h"
-#include "shmq/unused.h"
+#include "dispatch/unused.h"
+#include "lifecycle/queue_delete.h"
+#include "queue/level.h"
+#include "upkeep/duty.h"
+#include "wake/due.h"
 
 static bool is_in_service(const shmq_queue *q) { return shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE; }
 

@@ -1,9 +1,11 @@
 /* A look at all entries of a ring: a process ends holds, lives and leases that are over. It may look in pieces. */
-#include "shmq/cold.h"
-#include "shmq/duty.h"
-#include "shmq/group.h"
-#include "shmq/level.h"
-#include "shmq/ring_time.h"
+#include "base/wait_time.h"
+#include "dispatch/group.h"
+#include "operations/hold.h"
+#include "operations/settle.h"
+#include "queue/cold.h"
+#include "time/ring_time.h"
+#include "upkeep/duty.h"
 
 #define FEW_ENTRIES 1024u
 

@@ -1,8 +1,8 @@
 #include "upkeep/row_pass.h"
-
-#include "shmq/facts.h"
-#include "shmq/level.h"
-#include "shmq/sleepers.h"
+#include "base/wait_time.h"
+#include "dispatch/sleepers.h"
+#include "limits/count.h"
+#include "wake/due.h"
 
 static uint64_t max_ttl_of(const shmq_queue *q) { return shmq_load_relaxed(&q->page->settings.max_ttl_ns); }
 

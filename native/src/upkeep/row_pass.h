@@ -3,8 +3,8 @@
 #ifndef SHMQ_UPKEEP_ROW_PASS_H
 #define SHMQ_UPKEEP_ROW_PASS_H
 
-#include "shmq/duty.h"
-#include "shmq/flow.h"
+#include "flow/flow.h"
+#include "upkeep/duty.h"
 
 #define SHMQ_FETCHED_AT_ONCE 32u /* takers and producers wait for the lock meanwhile */
 

@@ -5,10 +5,11 @@
  * A level's word is never later than the end of the first life among its rows. The purger makes it earlier before it
  * writes rows, and so does a process that sets max_ttl. Only the end of a pass makes it later, under the lock under
  * which rows are written. */
-#include "shmq/facts.h"
-#include "shmq/level.h"
-#include "shmq/ring_time.h"
+#include "base/wait_time.h"
+#include "operations/expire.h"
+#include "time/ring_time.h"
 #include "upkeep/row_pass.h"
+#include "wake/watch.h"
 
 /* Rows that become dead letters may use one part of so many of the front ring's slots: consumers fetch what they want even
  * while the queue of dead letters is full. */

@@ -1,8 +1,6 @@
-#include "shmq/upkeep.h"
-
-#include "shmq/duty.h"
-#include "shmq/reap.h"
-#include "shmq/structure.h"
+#include "recovery/reap.h"
+#include "upkeep/duty.h"
+#include "upkeep/relief.h"
 
 const shmq_upkeep_calls shmq_upkeep = {
     .reap_dead = shmq_reap_dead,

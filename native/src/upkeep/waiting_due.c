@@ -1,7 +1,8 @@
 /* Waiting rows that are due, or whose lives are over, come in: housekeeping fetches them, as entries of the front ring. A
  * file whose rows are all gone is deleted. */
-#include "shmq/alert.h"
-#include "shmq/waiting.h"
+#include "base/wait_time.h"
+#include "flow/waiting.h"
+#include "segment/alert_time.h"
 #include "upkeep/row_pass.h"
 
 #define PRICE_ROW \

@@ -1,7 +1,8 @@
-#include "shmq/due.h"
-
-#include "shmq/ring_time.h"
-#include "shmq/watch.h"
+#include "wake/due.h"
+#include "base/clock.h"
+#include "base/wait_time.h"
+#include "queue/queue_facts.h"
+#include "wake/watch.h"
 
 bool shmq_due_at(shmq_a64 *word, uint64_t at) {
     at = at < 2 ? 2 : at & ~SHMQ_DUE_LOOKING;

@@ -1,13 +1,12 @@
-#include "shmq/wait.h"
+#include "wake/wait.h"
+#include "segment/alert_time.h"
+#include "wake/watch.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "shmq/alert.h"
-#include "shmq/watch.h"
 
 static int futex_wait(shmq_a32 *word, uint32_t expected, uint64_t ns) {
     struct timespec limit = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};

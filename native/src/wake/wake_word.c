@@ -1,7 +1,5 @@
-#include "shmq/wake_word.h"
-
-#include "shmq/queue.h"
-#include "shmq/wait.h"
+#include "wake/wake_word.h"
+#include "base/futex.h"
 
 uint32_t shmq_wake_word_take(shmq_member *m, shmq_a32 **word) {
     uint32_t number = 0;

@@ -1,10 +1,10 @@
-#include "shmq/watch.h"
-
-#include "shmq/due.h"
-#include "shmq/structure.h"
-#include "shmq/wake_word.h"
-#include "shmq/wait.h"
-#include "shmq/upkeep.h"
+#include "wake/watch.h"
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/wait_time.h"
+#include "segment/structure.h"
+#include "wake/due.h"
+#include "wake/wake_word.h"
 
 #define TICKING (UINT64_C(1) << 16)
 #define QUIET_TICKS 50 /* a second in which no process holds anything, before the watcher sleeps for long again */

@@ -3,9 +3,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "../src/base/crc32c.h"
+#include "base/crc32c.h"
 #include "check.h"
-#include "shmq/member.h"
 
 #define BIG (1u << 20)
 

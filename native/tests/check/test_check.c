@@ -1,8 +1,10 @@
 /* Looks across structures: sound while everything is as it should be or waits for its reaper, and each kind of damage, made
  * on purpose, is told with its place. */
-#include "../src/blocks/slab.h"
+#include "blocks/slab.h"
+#include "check/check.h"
+#include "ring/ring.h"
+#include "wake/watch.h"
 #include "scratch_queue.h"
-#include "shmq/check.h"
 
 static shmq_member *a, *b;
 static shmq_queue *qa, *qb;

@@ -1,9 +1,9 @@
 /* Every structure of a segment in use is sound, and each rule that is broken on purpose is told, by the rule's own words. */
-#include "../src/segment/process_table.h"
-#include "../src/blocks/slab.h"
+#include "blocks/slab.h"
+#include "ring/ring.h"
+#include "segment/process_table.h"
+#include "wake/watch.h"
 #include "scratch_queue.h"
-#include "shmq/fault_text.h"
-#include "shmq/watch.h"
 
 static shmq_member *a, *b;
 static shmq_queue *qa, *qb;

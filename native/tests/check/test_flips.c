@@ -5,12 +5,13 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "check/check.h"
+#include "limits/room_wake.h"
+#include "ring/ring.h"
+#include "segment/inspect.h"
+#include "upkeep/duty.h"
+#include "wake/watch.h"
 #include "scratch_queue.h"
-#include "shmq/due.h"
-#include "shmq/check.h"
-#include "shmq/inspect.h"
-#include "shmq/ring_time.h"
-#include "shmq/watch.h"
 
 #define ROUNDS 800u
 #define HELD 6u

@@ -4,9 +4,8 @@
 #include <signal.h>
 #include <time.h>
 
-#include "../src/blocks/slab.h"
+#include "check/check.h"
 #include "scratch_queue.h"
-#include "shmq/check.h"
 
 static shmq_member *a, *b, *eye;
 static shmq_queue *qa;

@@ -1,6 +1,5 @@
 /* Message groups, and two processes of which one stands still at each step: a group is one's at a time, and no message is lost. */
 #include "meeting_deeds.h"
-#include "shmq/group.h"
 
 static shmq_queue *grouped(shmq_member *m, const char *name) {
     shmq_declaration d = {.given =

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "dispatch/group.h"
 #include "scratch_queue.h"
-#include "shmq/group.h"
 
 enum { WORKERS = 4, KEYS = 6, LEVELS = 2, MOST = 1 << 15, HELD = 4, DEATHS = 400 };
 enum fate { IN_QUEUE = 0, SETTLED = 1, WITH = 2 }; /* WITH + number of the worker */

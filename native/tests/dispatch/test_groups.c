@@ -1,9 +1,6 @@
 /* Groups of messages: who has one, who is passed by, and what deaths, thefts and stopped owners leave. */
+#include "dispatch/group.h"
 #include "scratch_queue.h"
-#include "shmq/cold.h"
-#include "shmq/group.h"
-#include "shmq/ring_time.h"
-#include "shmq/subscription.h"
 
 static shmq_member *m, *other;
 static shmq_queue *q, *theirs;

@@ -1,8 +1,7 @@
 /* Live places of a queue with live_consumers: offered, taken up, and passed when nobody comes for them. A stopped one is a
  * consumer that does nothing. */
+#include "dispatch/ranks.h"
 #include "scratch_queue.h"
-#include "shmq/ranks.h"
-#include "shmq/structure.h"
 
 #define MANY 5
 

@@ -1,7 +1,7 @@
 /* Which of several consumers is served: worked out from their rows, and in force for every look. */
+#include "dispatch/ranks.h"
+#include "ring/version.h"
 #include "scratch_queue.h"
-#include "shmq/ranks.h"
-#include "shmq/structure.h"
 
 static shmq_member *m;
 static shmq_queue *q;

@@ -1,9 +1,8 @@
 /* Sleepers with selectors: a notifier looks for them, and wakes those that want what has come. Shows G4, G6. */
 #include <pthread.h>
 
+#include "dispatch/ranks.h"
 #include "number_selector.h"
-#include "shmq/ranks.h"
-#include "shmq/ring_wait.h"
 
 #define SLEEPERS 20u
 

@@ -1,13 +1,13 @@
 /* Selectors: what a few programs answer, and random bytes as programs and as heads, which must do no harm. */
-#include "shmq/selector.h"
+#include "base/atomic.h"
+#include "base/headers.h"
+#include "dispatch/selector.h"
 
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
 
 #include "check.h"
-#include "shmq/atomic.h"
-#include "shmq/headers.h"
 
 #define ROUNDS 60000
 #define OPERATIONS 27

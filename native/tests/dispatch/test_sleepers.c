@@ -1,10 +1,9 @@
 /* Wakes, consumer rows, and the watch for deaths; with members that die by losing their lock. */
 #include <signal.h>
 
+#include "dispatch/ranks.h"
+#include "wake/watch.h"
 #include "scratch_queue.h"
-#include "shmq/ranks.h"
-#include "shmq/ring_wait.h"
-#include "shmq/watch.h"
 
 static shmq_member *a, *b, *c;
 static shmq_queue *qa, *qb, *qc;

@@ -1,6 +1,6 @@
 /* Takers that want some entries only: their own path, what makes them look again, and who is woken for what. */
+#include "ring/version.h"
 #include "scratch_queue.h"
-#include "shmq/subscription.h"
 
 static shmq_member *m, *other;
 static shmq_queue *q, *theirs;

@@ -1,6 +1,5 @@
 /* The way to the disk that cannot be made, or is not what it should be: who puts is told why, and nothing is lost. */
 #include "failing_calls.h"
-#include "shmq/flow.h"
 
 static unsigned char bytes[100];
 

@@ -1,6 +1,7 @@
 /* Every call to the system of a queue that flows to disk, and of who opens its key, fails once: nothing is lost, and what is missing is told. */
+#include "upkeep/duty.h"
+#include "wake/due.h"
 #include "failing_calls.h"
-#include "shmq/due.h"
 
 static void leave(shmq_member *m) {
     (void)shmq_sweep_own(m);

@@ -1,11 +1,11 @@
 /* A queue whose messages do not fit into its ring: they go to disk, and come back in their order. */
 #include <pthread.h>
 
+#include "queue/cold.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
 #include "faulty_backing.h"
 #include "flow_pair.h"
-#include "shmq/overflow.h"
-#include "shmq/ring_memory.h"
-#include "shmq/cold.h"
 
 #define MANY 20000
 

@@ -1,8 +1,8 @@
 /* The directory in which a process has rows: it is renamed, removed, made again, or its descriptor is another file's. */
 #include <errno.h>
 
+#include "flow/rows_base.h"
 #include "flow_pair.h"
-#include "../src/flow/rows_base.h"
 
 #define MANY UINT64_C(6000)
 

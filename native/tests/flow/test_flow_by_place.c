@@ -3,10 +3,11 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "operations/overflow.h"
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
 #include "faulty_backing.h"
 #include "flow_pair.h"
-#include "shmq/overflow.h"
-#include "shmq/ring_memory.h"
 
 #define MANY 20000
 

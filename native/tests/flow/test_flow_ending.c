@@ -1,7 +1,6 @@
 /* A queue that flows and is deleted: its rows go with it, or, where its dead go to another queue, come back one after the other. */
+#include "wake/due.h"
 #include "scratch_flow.h"
-#include "shmq/queue_ending.h"
-#include "shmq/ring_time.h"
 
 #define MANY 3000
 

@@ -1,8 +1,8 @@
 /* Words of a queue that flows, with values that no process writes: each is told. And what may be so amid a mover's turn is not. */
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
+#include "wake/due.h"
 #include "flow_pair.h"
-#include "shmq/cold.h"
-#include "shmq/due.h"
-#include "shmq/ring_memory.h"
 
 #define MANY 12000
 #define TAKEN 5000 /* more than stays in memory, so that some have come back */

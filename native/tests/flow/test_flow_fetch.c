@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "flow_select.h"
-#include "shmq/ring_memory.h"
 
 /* Shows G1. */
 static void who_wants_some_gets_them_from_wherever_they_are_in_their_order(void) {

@@ -5,10 +5,11 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "queue/cold.h"
+#include "ring/ring.h"
+#include "upkeep/duty.h"
 #include "memory_rows.h"
 #include "scratch_flow.h"
-#include "shmq/cold.h"
-#include "shmq/ring_time.h"
 
 #define ROUNDS 1500u
 

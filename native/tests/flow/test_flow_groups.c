@@ -2,11 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ring/ring.h"
+#include "ring/ring_memory.h"
 #include "flow_pair.h"
-#include "shmq/group.h"
-#include "shmq/ring_memory.h"
-#include "shmq/subscription.h"
-#include "shmq/take.h"
 
 #define HOT 6000u /* more than comes in, with what is left in memory */
 

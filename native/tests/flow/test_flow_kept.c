@@ -1,7 +1,5 @@
 /* Memory and disk are full, and producers take each block that becomes free: consumers of rows have the one that is kept for them. */
 #include "flow_pair.h"
-#include "shmq/block.h"
-#include "shmq/structure.h"
 
 #define LARGE UINT64_C(4000)
 #define MANY (2 * SCRATCH_MEMORY / LARGE)

@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "upkeep/duty.h"
 #include "scratch_flow.h"
-#include "shmq/due.h"
 
 #define NUMBERS (1u << 22)
 #define PROCESSES 4

@@ -4,8 +4,9 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "dispatch/ranks.h"
+#include "ring/ring.h"
 #include "flow_select.h"
-#include "shmq/ranks.h"
 
 static uint32_t first, last; /* consumers: the first is of higher rank */
 static shmq_subscription by; /* of the last */

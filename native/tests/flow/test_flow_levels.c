@@ -4,8 +4,6 @@
 #include <sys/wait.h>
 
 #include "faulty_backing.h"
-#include "shmq/queue_ending.h"
-#include "shmq/ring_time.h"
 
 #define LEVELS 3u
 #define MANY 3000

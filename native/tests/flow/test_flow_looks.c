@@ -1,6 +1,5 @@
 /* Looking at a queue that flows, choosing from it, finding that another one moves; and what keeps a queue in memory. */
 #include "flow_pair.h"
-#include "shmq/subscription.h"
 
 static void a_browser_sees_all_of_it_wherever_it_is(void) {
     begin();

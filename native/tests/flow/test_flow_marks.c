@@ -7,8 +7,6 @@
 
 #include "faulty_backing.h"
 #include "flow_select.h"
-#include "shmq/reap.h"
-#include "shmq/ring_memory.h"
 
 /* Until it can be written nobody brings anything back. */
 static void a_row_that_cannot_be_marked_is_marked_before_anything_else(void) {

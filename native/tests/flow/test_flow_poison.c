@@ -3,9 +3,6 @@
 
 #include "faulty_backing.h"
 #include "flow_select.h"
-#include "shmq/due.h"
-#include "shmq/duty.h"
-#include "shmq/ring_time.h"
 
 #define EVERY 100u
 

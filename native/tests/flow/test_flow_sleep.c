@@ -2,8 +2,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "wake/wake_word.h"
 #include "flow_select.h"
-#include "shmq/wake_word.h"
 
 #define TAKERS 6u
 #define NEVER 999999u /* a number that nobody puts, or only one test does */

@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "queue/cold.h"
+#include "ring/ring_memory.h"
+#include "wake/wake_word.h"
 #include "faulty_backing.h"
 #include "flow_select.h"
-#include "shmq/cold.h"
-#include "shmq/ring_memory.h"
-#include "shmq/wake_word.h"
 
 #define SEEKERS 2u
 

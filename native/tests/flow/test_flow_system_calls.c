@@ -2,11 +2,9 @@
  * nothing of what was accepted, get nothing twice, and count what is there. Shows G5. */
 #include <grp.h>
 
+#include "upkeep/duty.h"
 #include "deadly_calls.h"
 #include "scratch_flow.h"
-#include "shmq/due.h"
-#include "shmq/ring_time.h"
-#include "shmq/subscription.h"
 
 #define MEMORY 4000
 #define SMALL 100

@@ -5,9 +5,8 @@
 #include <signal.h>
 #include <sys/time.h>
 
+#include "operations/overflow.h"
 #include "flow_pair.h"
-#include "shmq/overflow.h"
-#include "shmq/ring_wait.h"
 
 #define MANY 9000
 #define PATIENCE (3 * SECOND / 10) /* more than a busy machine keeps the thread of these tests waiting */

@@ -1,6 +1,6 @@
 /* A ring that is full, with nothing on disk: its oldest entries go into the front ring, and meet no disk. Shows G8. */
+#include "queue/cold.h"
 #include "flow_pair.h"
-#include "shmq/cold.h"
 
 static uint64_t slots_of(const shmq_ring *r) { return shmq_slot_count(r); }
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "../src/flow/rows_directory.h"
+#include "flow/rows_directory.h"
 #include "scratch_segment.h"
 
 #define NOBODY 65534

@@ -1,7 +1,7 @@
 /* Delayed messages go to disk where slots or memory are short, and come back to their places when they are due. */
+#include "flow/waiting.h"
+#include "upkeep/duty.h"
 #include "flow_pair.h"
-#include "shmq/duty.h"
-#include "shmq/waiting.h"
 
 #define HOUR (3600 * SECOND)
 #define MANY 5000u

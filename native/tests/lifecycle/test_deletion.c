@@ -1,9 +1,7 @@
 /* Deletion: what is in nobody's hand goes, what is in somebody's hand stays his, a death in the midst of it is made good. */
+#include "upkeep/duty.h"
+#include "wake/due.h"
 #include "scratch_queue.h"
-#include "shmq/block.h"
-#include "shmq/queue_ending.h"
-#include "shmq/ring_time.h"
-#include "shmq/structure.h"
 
 static shmq_member *a, *b;
 static shmq_queue *qa, *qb;

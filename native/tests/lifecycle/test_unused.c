@@ -1,8 +1,8 @@
 /* Queues that go when nobody has consumed from them for so long: what begins the time, what stops it, who ends it. */
+#include "dispatch/unused.h"
+#include "upkeep/duty.h"
+#include "wake/due.h"
 #include "scratch_queue.h"
-#include "shmq/due.h"
-#include "shmq/ranks.h"
-#include "shmq/unused.h"
 
 #define MS UINT64_C(1000000)
 #define LONG (60 * SECOND)

@@ -2,8 +2,6 @@
  * by hand stand in for others. */
 #include "scratch_queue.h"
 
-#include "shmq/line.h"
-
 #define MS UINT64_C(1000000)
 #define STOPPED 4
 

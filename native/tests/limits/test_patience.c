@@ -2,10 +2,16 @@
  * is a second member of this process whose claims are written by hand: alive, and never moving. Shows G4. */
 #include <sys/uio.h>
 
+#include "check/faults.h"
+#include "lifecycle/handle_bind.h"
+#include "lifecycle/queue_declare.h"
+#include "operations/browse.h"
+#include "operations/offer.h"
+#include "operations/put.h"
+#include "operations/ring_wait.h"
+#include "recovery/reap.h"
+#include "wake/wait.h"
 #include "scratch_segment.h"
-#include "shmq/reap.h"
-#include "shmq/ring.h"
-#include "shmq/wait.h"
 
 #define MS UINT64_C(1000000)
 #define PATIENCE_MS 100u

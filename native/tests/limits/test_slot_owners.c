@@ -1,7 +1,8 @@
 /* Slots whose owners died, live, or cannot be: who clears them, and what is left alone. */
+#include "check/check.h"
+#include "flow/flow.h"
+#include "limits/slot_free.h"
 #include "scratch_queue.h"
-#include "shmq/check.h"
-#include "shmq/flow.h"
 
 static shmq_member *m, *other;
 static shmq_queue *q, *theirs;

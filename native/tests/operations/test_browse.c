@@ -1,8 +1,8 @@
 /* Looking on: browsers, counts, waits that end for a reason, and words that make no sense to any of them. */
 #include <pthread.h>
 
+#include "ring/ring.h"
 #include "scratch_queue.h"
-#include "shmq/ring_time.h"
 
 static shmq_member *m;
 static shmq_queue *q;

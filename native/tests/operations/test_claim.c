@@ -1,11 +1,8 @@
 /* Many entries go from one queue to another. The "dead" are other memberships of this process. */
+#include "dispatch/ranks.h"
+#include "operations/ring_claim.h"
+#include "ring/ring.h"
 #include "scratch_queue.h"
-#include "shmq/cold.h"
-#include "shmq/group.h"
-#include "shmq/headers.h"
-#include "shmq/ranks.h"
-#include "shmq/ring_claim.h"
-#include "shmq/ring_time.h"
 
 static shmq_member *a, *b;
 static shmq_queue *from, *to, *from_b, *to_b;

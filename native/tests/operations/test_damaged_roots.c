@@ -2,7 +2,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "../src/blocks/slab.h"
+#include "blocks/slab.h"
+#include "segment/inspect.h"
 #include "looks.h"
 
 static shmq_member *m, *other;

@@ -1,7 +1,8 @@
 /* Time to live, holds and leases where another has come first: a hand, a changed word, a damaged record. */
+#include "queue/cold.h"
+#include "time/ring_time.h"
+#include "upkeep/duty.h"
 #include "scratch_queue.h"
-#include "shmq/cold.h"
-#include "shmq/ring_time.h"
 
 static shmq_member *m;
 static shmq_queue *q;

@@ -1,5 +1,6 @@
 /* Forbidden steps on an entry, tried in every state. Nobody but its owner settles it or gives it back, once, and
  * nothing is acquired that is not available. Each refusal leaves the word as it was. */
+#include "ring/ring.h"
 #include "scratch_queue.h"
 
 static shmq_member *a, *b;

@@ -3,11 +3,11 @@
 #include <stdatomic.h>
 #include <sys/time.h>
 
+#include "operations/immediate.h"
+#include "operations/overflow.h"
+#include "operations/ring_move.h"
+#include "time/receipt.h"
 #include "scratch_queue.h"
-#include "shmq/immediate.h"
-#include "shmq/overflow.h"
-#include "shmq/receipt.h"
-#include "shmq/ring_move.h"
 
 static shmq_member *m;
 static shmq_queue *q;

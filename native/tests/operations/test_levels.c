@@ -1,11 +1,10 @@
 /* Queues of several levels: the order, what comes above a taker that is below, deaths, and what a look at all levels tells. */
+#include "check/check.h"
+#include "check/memory_use.h"
+#include "dispatch/ranks.h"
+#include "layout/run.h"
+#include "queue/cold.h"
 #include "scratch_queue.h"
-#include "shmq/cold.h"
-#include "shmq/check.h"
-#include "shmq/memory_use.h"
-#include "shmq/ranks.h"
-#include "shmq/structure.h"
-#include "shmq/subscription.h"
 
 enum { LEVELS = 3, LOW = 3, MIDDLE = 4, HIGH = 5 }; /* priorities of the three levels */
 

@@ -1,8 +1,9 @@
 /* A message goes from one queue to another as one step. The "dead" are other memberships of this process. */
+#include "operations/ring_move.h"
+#include "queue/cold.h"
+#include "ring/ring.h"
+#include "wake/watch.h"
 #include "scratch_queue.h"
-#include "shmq/cold.h"
-#include "shmq/ring_move.h"
-#include "shmq/structure.h"
 
 static shmq_member *a, *b;
 static shmq_queue *from_a, *to_a, *from_b, *to_b;

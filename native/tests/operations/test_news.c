@@ -1,6 +1,8 @@
 /* A consumer of several queues looks only at those of which there is news. */
+#include "limits/slot_free.h"
+#include "operations/news.h"
+#include "recovery/recover.h"
 #include "scratch_queue.h"
-#include "shmq/news.h"
 
 enum { QUEUES = 2 };
 static const char *names[QUEUES] = {"red", "green"};

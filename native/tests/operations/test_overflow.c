@@ -1,6 +1,6 @@
 /* Full queues that refuse at once, or drop their oldest for the newest. */
+#include "operations/overflow.h"
 #include "scratch_queue.h"
-#include "shmq/overflow.h"
 
 static shmq_member *a, *b;
 static shmq_queue *qa, *qb;

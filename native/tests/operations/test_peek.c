@@ -1,6 +1,6 @@
 /* Waiting until there is something, without taking it; with members that die by losing their lock. */
+#include "limits/room_wake.h"
 #include "scratch_queue.h"
-#include "shmq/ring_wait.h"
 
 static shmq_member *m, *other;
 static shmq_queue *q, *theirs, *second;

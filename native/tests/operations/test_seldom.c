@@ -1,10 +1,10 @@
 /* Seldom events: calls that are interrupted, or whose queue goes while they wait; limits; files that are no segment. */
 #include <signal.h>
 
-#include "../src/segment/segment_layout.h"
+#include "ring/ring.h"
+#include "segment/inspect.h"
+#include "segment/segment_layout.h"
 #include "scratch_queue.h"
-#include "shmq/inspect.h"
-#include "shmq/ring_time.h"
 
 static shmq_member *m;
 static shmq_queue *q;

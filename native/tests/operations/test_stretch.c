@@ -2,9 +2,9 @@
  * holds after a death between a slot and the word of its stretch, too. Shows G6. */
 #include <pthread.h>
 
+#include "ring/stretch.h"
+#include "upkeep/duty.h"
 #include "scratch_queue.h"
-#include "shmq/duty.h"
-#include "shmq/ring_time.h"
 
 #define SIZE 5000u /* a ring of several stretches */
 #define TURNS 40000u

@@ -1,7 +1,7 @@
 /* get and receive, as consumers call them: what is copied, what is acquired, what is damaged, what is to be buried. */
+#include "dispatch/ranks.h"
+#include "ring/ring.h"
 #include "scratch_queue.h"
-#include "shmq/ranks.h"
-#include "shmq/ring_wait.h"
 
 static unsigned left, entered, asked;
 static bool willing = true, willing_to_take = true;

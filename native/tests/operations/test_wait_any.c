@@ -1,8 +1,7 @@
 /* One wait for several queues; with members that die by losing their lock. */
+#include "recovery/recover.h"
+#include "wake/wake_word.h"
 #include "scratch_queue.h"
-#include "shmq/ranks.h"
-#include "shmq/wake_word.h"
-#include "shmq/ring_wait.h"
 
 enum { QUEUES = 3 };
 static const char *names[QUEUES] = {"red", "green", "blue"};

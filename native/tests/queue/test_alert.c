@@ -1,8 +1,8 @@
 /* Alerts: who tells, how often, and what is left to tell. Shows G5. */
+#include "flow/flow_alert.h"
+#include "operations/ring_move.h"
+#include "segment/alert_time.h"
 #include "flow_pair.h"
-#include "shmq/alert.h"
-#include "shmq/ring_move.h"
-#include "shmq/wait.h"
 
 #define LONG UINT64_C(3600000000000)
 

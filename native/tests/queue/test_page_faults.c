@@ -1,13 +1,10 @@
 /* Words of a queue's page, of its rows and of processes that no process writes: each is told by its own words, or is as good as none. */
-#include "../src/segment/process_table.h"
+#include "dispatch/privilege.h"
+#include "dispatch/unused.h"
+#include "queue/alert.h"
+#include "time/receipt.h"
+#include "wake/due.h"
 #include "scratch_queue.h"
-#include "shmq/alert.h"
-#include "shmq/check.h"
-#include "shmq/group.h"
-#include "shmq/line.h"
-#include "shmq/privilege.h"
-#include "shmq/receipt.h"
-#include "shmq/unused.h"
 
 static shmq_member *m, *other;
 static shmq_queue *q, *theirs;

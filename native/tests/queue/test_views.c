@@ -1,7 +1,6 @@
 /* Views of queues, as one looks who has no handle: which queue it is, and what it has in memory. */
+#include "check/memory_use.h"
 #include "scratch_queue.h"
-#include "shmq/handle.h"
-#include "shmq/memory_use.h"
 
 static shmq_member *m;
 static shmq_queue *q, *other;

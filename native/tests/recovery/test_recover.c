@@ -1,9 +1,9 @@
 /* Each structure is put right after a death that only the test's predicate knows of: the "dead" are other memberships of
  * this process, whose locks are held all the time. */
-#include "../src/segment/process_table.h"
-#include "../src/blocks/slab.h"
+#include "blocks/slab.h"
+#include "recovery/recover.h"
+#include "wake/watch.h"
 #include "scratch_queue.h"
-#include "shmq/watch.h"
 
 static shmq_member *a, *b, *c;
 static shmq_queue *qa, *qb, *qc;

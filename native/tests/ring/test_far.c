@@ -1,8 +1,8 @@
 /* After more messages than any test can send: laps of 32 bits and positions of 44 begin with 0 again. A process that
  * was away meanwhile, or comes then for the first time, finds the entries that are there. Shows G1. */
+#include "wake/watch.h"
 #include "../killstep/ring_place.h"
 #include "scratch_queue.h"
-#include "shmq/subscription.h"
 
 #define LAPS(count) ((uint64_t)(count) * 1024)
 #define LAPS_BEGIN_AGAIN LAPS(UINT64_C(1) << 32)

@@ -1,8 +1,14 @@
 /* Releases of entries that the ring has turned over: what others are told, and the order in which they come again. */
 #include <sys/uio.h>
 
+#include "check/faults.h"
+#include "lifecycle/handle_bind.h"
+#include "lifecycle/queue_declare.h"
+#include "operations/offer.h"
+#include "operations/put.h"
+#include "operations/settle.h"
+#include "ring/ring.h"
 #include "scratch_segment.h"
-#include "shmq/ring.h"
 
 static shmq_member *m;
 static shmq_queue *q;

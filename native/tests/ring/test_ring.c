@@ -2,8 +2,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include "ring/ring.h"
 #include "scratch_queue.h"
-#include "shmq/block.h"
 
 #define N 1024u
 

@@ -2,9 +2,8 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include "ring/ring_memory.h"
 #include "scratch_queue.h"
-#include "shmq/block.h"
-#include "shmq/ring_memory.h"
 
 static shmq_member *m;
 static shmq_queue *q;

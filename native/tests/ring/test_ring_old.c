@@ -1,8 +1,7 @@
 /* Entries older than a lap, beside a model: whoever takes gets the lowest position that is available, whatever came back
  * since its last look, in whatever order, by one process or another. */
+#include "ring/ring_old.h"
 #include "scratch_queue.h"
-#include "shmq/ring_old.h"
-#include "shmq/ring_walk.h"
 
 #define MOST 900u
 #define STEPS 200000u

@@ -7,9 +7,6 @@
 #include <signal.h>
 
 #include "scratch_queue.h"
-#include "shmq/descriptors.h"
-#include "shmq/liveness.h"
-#include "shmq/reap.h"
 
 static shmq_member *m;
 

@@ -1,9 +1,9 @@
 /* Every call of the core to the system fails once: nothing crashes, nothing hangs, and what is left can be used.
  *
  * The linker leads these calls here (--wrap, see CMakeLists.txt); the nth of a life fails, for each n and each errno. */
+#include "dispatch/selector.h"
+#include "segment/inspect.h"
 #include "failing_calls.h"
-#include "shmq/inspect.h"
-#include "shmq/selector.h"
 
 #define DONE(call)         \
     if ((call) != SHMQ_OK) \

@@ -1,8 +1,7 @@
 /* A process that dies while it changes the structure, before it has a row: no reaper comes for it. Others who put, get or
  * sleep mend the map, though they change nothing of the structure themselves. */
-#include "../src/segment/process_table.h"
+#include "segment/process_table.h"
 #include "scratch_queue.h"
-#include "shmq/watch.h"
 
 #define OPERATIONS 4096 /* who never sleeps looks for the dead once in some of them */
 

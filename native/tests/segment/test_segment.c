@@ -2,9 +2,11 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "base/crc32c.h"
+#include "check/check.h"
+#include "segment/inspect.h"
+#include "segment/structure.h"
 #include "scratch_segment.h"
-#include "shmq/check.h"
-#include "shmq/inspect.h"
 
 static void test_a_segment_has_the_mode_that_was_asked_for(void) {
     mode_t before = umask(0077);

@@ -2,9 +2,11 @@
 #include <signal.h>
 #include <time.h>
 
+#include "blocks/slab.h"
+#include "layout/run.h"
+#include "lifecycle/queue_delete.h"
+#include "segment/structure.h"
 #include "scratch_segment.h"
-#include "../src/blocks/slab.h"
-#include "shmq/level.h"
 
 static void lock(shmq_member *m) { CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK); }
 

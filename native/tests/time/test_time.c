@@ -1,9 +1,9 @@
 /* Entries that wait for a time: when they come, in which order, and who brings them. */
+#include "layout/run.h"
+#include "queue/cold.h"
+#include "time/ring_time.h"
+#include "upkeep/duty.h"
 #include "scratch_queue.h"
-
-#include "shmq/cold.h"
-#include "shmq/ring_time.h"
-#include "shmq/structure.h"
 
 #define MS UINT64_C(1000000)
 

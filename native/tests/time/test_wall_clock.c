@@ -1,8 +1,8 @@
 /* The wall clock's steps: a put notices them, the segment keeps them, and each message tells the time of its put. All
  * clocks stand still but where a test lets them pass. */
+#include "check/check.h"
+#include "segment/wall_clock.h"
 #include "scratch_queue.h"
-#include "shmq/check.h"
-#include "shmq/wall_clock.h"
 
 #define MS UINT64_C(1000000)
 #define HOUR (3600 * SECOND)

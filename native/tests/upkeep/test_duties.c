@@ -1,10 +1,7 @@
 /* The list of duties: when each is due, and what one round does of it. */
+#include "segment/alert_time.h"
+#include "wake/watch.h"
 #include "still_broker.h"
-
-#include "shmq/alert.h"
-
-#include "shmq/unused.h"
-#include "shmq/watch.h"
 
 static shmq_member *dead_member(void) {
     shmq_member *m = scratch_attach();

@@ -2,11 +2,9 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "flow/rows_directory.h"
+#include "upkeep/relief.h"
 #include "flow_pair.h"
-#include "../src/flow/rows_directory.h"
-#include "shmq/cold.h"
-#include "shmq/overflow.h"
-#include "shmq/upkeep.h"
 
 #define LARGE UINT64_C(4000)
 #define FILLING (SCRATCH_MEMORY / LARGE)

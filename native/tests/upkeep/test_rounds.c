@@ -1,4 +1,5 @@
 /* Due duties are done in rounds: how much one of them does, where the next goes on, and what comes in between. */
+#include "wake/due.h"
 #include "still_broker.h"
 
 #define MANY 100u

@@ -1,4 +1,5 @@
 /* The queue duty "rows": lives that end on disk. */
+#include "wake/due.h"
 #include "mortal_rows.h"
 
 /* A flush says when the first life among its rows ends, and leaves it as it is for what ends later. */

@@ -1,4 +1,5 @@
 /* The queue duty "rows", and files that cannot be read, are lost, or make no sense. */
+#include "wake/due.h"
 #include "mortal_rows.h"
 
 /* Nothing has failed for who called; when the disk works again, it is done. */

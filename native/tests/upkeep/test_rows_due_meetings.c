@@ -1,7 +1,7 @@
 /* The queue duty "rows", and a process that sets max_ttl at each atomic write of a pass: what has expired by then is not left
  * on disk. */
+#include "upkeep/duty.h"
 #include "meeting_deeds.h"
-#include "shmq/duty.h"
 
 #define LOOKS 3 /* a pass, one for what lies below, and one to spare */
 

@@ -4,10 +4,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/futex.h"
+#include "wake/due.h"
+#include "wake/watch.h"
 #include "still_broker.h"
-
-#include "shmq/wait.h"
-#include "shmq/watch.h"
 
 #define ENTRIES 600u
 #define A_ROUND (SHMQ_ROUND_BUDGET / (SHMQ_PRICE_ENTRY + SHMQ_PRICE_CHANGE) + 1)

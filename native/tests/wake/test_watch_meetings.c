@@ -1,7 +1,7 @@
 /* The watch, and two processes of which one stands still at each step as it comes, looks or leaves: one has each place, and in the end
  * nobody. */
+#include "wake/watch.h"
 #include "meeting_deeds.h"
-#include "shmq/watch.h"
 
 static shmq_watcher watcher;
 

@@ -2,8 +2,6 @@
  * so behind the last message. All asleep is a failure. Shows S65, R4. */
 #include "small_ring.h"
 
-#include "shmq/take.h"
-
 #define EACH 3u
 
 static void set_up(void) { ring_set_up_two(); }

@@ -1,5 +1,5 @@
 /* Bodies in blocks: published, read in place, viewed, freed, used again at once. */
-#include "../../src/blocks/slab.h"
+#include "blocks/slab.h"
 #include "small_ring.h"
 
 #define EACH 4u

@@ -1,9 +1,8 @@
 /* Sleepers with selectors: a notifier looks for them, at what has come and at what others take meanwhile, and whoever sleeps
  * while a message is there that it wants is woken. All asleep is a failure. */
+#include "dispatch/ranks.h"
+#include "dispatch/row_selector.h"
 #include "small_ring.h"
-
-#include "shmq/ranks.h"
-#include "shmq/row_selector.h"
 
 #define EACH 3u
 

@@ -1,9 +1,8 @@
 /* due: messages become due while others look after what is due. A message that is still held when all have gone has a
  * due word, and the next look finds it. Shows R11. */
+#include "queue/cold.h"
+#include "upkeep/duty.h"
 #include "small_ring.h"
-
-#include "shmq/cold.h"
-#include "shmq/ring_time.h"
 
 #define MESSAGES 4u
 #define LOOKS 8

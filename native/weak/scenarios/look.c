@@ -1,5 +1,4 @@
 /* A look at what changes under the structure lock, without it: what a moment that lasted has shown was all there at once. */
-#include "shmq/structure.h"
 #include "small_ring.h"
 
 #define EACH 3

@@ -1,6 +1,5 @@
 /* One block for two: who waits for memory is woken when it is free, slabs are given back and made anew on the way, and
  * whose the block is, his are its bytes. All asleep is a failure. The last scenario: it leaves no memory. */
-#include "../../src/blocks/slab.h"
 #include "small_ring.h"
 
 #define TIMES 2u

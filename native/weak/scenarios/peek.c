@@ -1,6 +1,5 @@
 /* Waiting until there is something, without taking it: who is told and finds it taken waits again; whoever sleeps while a
  * message is there is woken. All asleep is a failure. Shows S65. */
-#include "shmq/ring_wait.h"
 #include "small_ring.h"
 
 #define EACH 2u

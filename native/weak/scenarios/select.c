@@ -2,8 +2,6 @@
  * refused, so it has to be of this message. Shows S23. */
 #include "small_ring.h"
 
-#include "shmq/subscription.h"
-
 #define EACH 4u
 #define TAKERS 2
 

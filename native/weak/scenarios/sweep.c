@@ -1,6 +1,6 @@
 /* A process dies with blocks: it builds one, has shared one, views one. Others sweep, while its messages are taken, its
  * blocks used again, and other views are alive. */
-#include "../../src/blocks/slab.h"
+#include "recovery/recover.h"
 #include "small_ring.h"
 
 #define EACH 3u

@@ -1,8 +1,6 @@
 /* The count of blocked producers after a death amid joining or leaving: put right, and never too low for the living. */
 #include "small_ring.h"
 
-#include "shmq/waiters.h"
-
 #define TIMES 4
 
 static uint32_t joined; /* private to the simulator: those who surely are among the waiters */
