@@ -309,7 +309,7 @@ def _decode_text(data: memoryview) -> str:
         raise DecodeError(
             "the body is not text in UTF-8, as its content type says",
             figures=f"{error}, {quantity(len(data), 'byte')}",
-            remedy="m.view() gives its bytes; look at what put it",
+            remedy="m.view() gives its bytes; look at the program that put it",
         ) from error
 
 

@@ -232,7 +232,7 @@ def _parse(data: memoryview) -> tuple[np.dtype[Any], tuple[int, ...], Order, int
         raise DecodeError(
             "the body is not a numpy array, as its content type says",
             figures=f"{error}, {quantity(len(data), 'byte')} in all",
-            remedy="m.view() gives its bytes; look at what put it",
+            remedy="m.view() gives its bytes; look at the program that put it",
         ) from error
     return dtype, shape, order, start
 

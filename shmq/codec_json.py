@@ -78,7 +78,7 @@ def _decoded(data: memoryview, decoder: json.JSONDecoder) -> Any:
         raise DecodeError(
             "the body is not JSON, as its content type says",
             figures=f"{error}, {quantity(len(data), 'byte')}",
-            remedy="m.view() gives its bytes; look at what put it",
+            remedy="m.view() gives its bytes; look at the program that put it",
         ) from error
 
 

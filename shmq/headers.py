@@ -136,7 +136,7 @@ def encode_headers(
         name = max(headers, key=lambda name: len(headers[name]))
         raise ValueError(
             f"the headers are too large: {len(block):,} bytes encoded, at most {MAX_USER_BYTES:,}; "
-            f"put what is long into the body, first of all {_shown(name)}"
+            f"put long values into the body, first of all {_shown(name)}"
         )
     if death is None:
         return block

@@ -55,7 +55,7 @@ def throughput(
     seconds: float,
     as_json: bool,
 ) -> None:
-    """Messages a second through one queue; also without the checksum of each message, to see what it costs.
+    """Messages a second through one queue; also without the checksum of each message, which shows its cost.
 
     \b
     Example:
@@ -140,7 +140,7 @@ def latency(context: click.Context, size: int, messages: int, rounds: int, as_js
 @json_option
 @click.pass_context
 def selector(context: click.Context, entries: int, rounds: int, as_json: bool) -> None:
-    """Entries a second that a selector looks at which takes one in 100, beside Python and a copy of their headers.
+    """How many entries a second a selector looks at that takes one in 100; beside Python, and a copy of their headers.
 
     \b
     Example:
@@ -178,7 +178,7 @@ _SCALE_COLUMNS = {
 @click.option("--messages", default=20_000, show_default=True, type=Count(100), help="Calls a round.")
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @click.option(
-    "--memory", metavar="SIZE", help="Of the broker; what exceeds it lies on disk. Memory for all if not given."
+    "--memory", metavar="SIZE", help="Of the broker; further messages lie on disk. Memory for all if not given."
 )
 @json_option
 @click.pass_context
@@ -239,8 +239,8 @@ def consumers(context: click.Context, consumers: int, messages: int, rounds: int
 @json_option
 @click.pass_context
 def release(context: click.Context, held: int, messages: int, rounds: int, as_json: bool) -> None:
-    """CPU time of giving back the first message of a queue, and getting it again, while a consumer has ten in hand, and
-    while it has many.
+    """CPU time of giving back the first message of a queue, and getting it again, beside ten and beside many messages
+    in a consumer's hand.
 
     \b
     Example:
@@ -265,7 +265,7 @@ def release(context: click.Context, held: int, messages: int, rounds: int, as_js
 @json_option
 @click.pass_context
 def pool(context: click.Context, size: int, messages: int, processes: int, rounds: int, as_json: bool) -> None:
-    """A handler that returns its argument, results taken by the process that feeds the pool: what a pool costs.
+    """The cost of a pool: its handler returns its argument, and the process that feeds the pool takes the results.
 
     \b
     Example:
@@ -322,14 +322,22 @@ def backlog(
     directory: str | None,
     as_json: bool,
 ) -> None:
-    """A process puts all messages, another one takes half of them, a third one puts and takes 1,024 in turn, and the
-    rest is taken: through a queue whose backlog flows to disk, one that has memory for all of it, SQLite and LMDB used
-    as queues, a store that drops all bodies at its limit and loads each on demand, and redis where there is a
-    redis-server. "x times" is the first line's rate by this one's. Then the CPU time of put and get in a queue that
-    has flowed and was drained.
+    """A process puts all messages, another one takes half of them. A third one puts and takes 1,024 in turn, and then
+    takes the rest.
 
-    It takes 1.5 times the backlog of /dev/shm, and up to twice the backlog of the disk. None of them
-    synchronises to disk.
+    \b
+    They go through
+      a queue whose backlog flows to disk
+      a queue that has memory for all of it
+      SQLite and LMDB used as queues
+      a store that drops all bodies at its limit and loads each on demand
+      redis, where there is a redis-server
+
+    "x times" is the first line's rate by this one's. Then the command measures the CPU time of put and get in a queue
+    that has flowed and was drained.
+
+    It takes 1.5 times the backlog of /dev/shm, and up to twice the backlog of the disk. None of them synchronises to
+    disk.
 
     \b
     Example:
@@ -394,9 +402,9 @@ def overload(
     directory: str | None,
     as_json: bool,
 ) -> None:
-    """A process puts and another one takes, 100 messages a call, each as fast as it can, beside a backlog: through a
-    queue without options, LMDB used as a queue, and redis where there is a redis-server. "x times" is shmq's sum of
-    puts and gets by this one's.
+    """A process puts and another one takes, 100 messages a call, each as fast as it can, beside a backlog. They go
+    through a queue without options, LMDB used as a queue, and redis where there is a redis-server. "x times" is shmq's
+    sum of puts and gets by this one's.
 
     \b
     Example:
@@ -436,8 +444,8 @@ def overload(
 def spark(
     context: click.Context, rows: int, size: int, cores: int, batches: tuple[int, ...], rounds: int, as_json: bool
 ) -> None:
-    """Reads, writes and streams of Spark, over queues without options, beside a source and a sink that do nothing: in
-    processor time of all processes.
+    """CPU time of all processes for reads, writes and streams of Spark. They go over queues without options, beside a
+    source and a sink that do nothing.
 
     \b
     Example:

@@ -44,7 +44,7 @@ def peek(session: Session, queue: str, count: int | None, headers: bool, raw: bo
       x BETWEEN 1 AND 9, x IN ('a', 'b'), x LIKE 'a_b%' ESCAPE '\\', x IS NULL
       of the message: JMSPriority, JMSXGroupID, JMSMessageID, JMSTimestamp,
         JMSRedelivered, JMSXDeliveryCount
-    A header that is missing is NULL, and what compares with NULL selects nothing.
+    A header that is missing is NULL, and a comparison with NULL selects nothing.
     -H width=1500 is text, which equals no number; -H width:=1500 is a number.
     """
     if raw and (session.json or headers):
@@ -64,7 +64,7 @@ def peek(session: Session, queue: str, count: int | None, headers: bool, raw: bo
 @selector_option
 @pass_session
 def tail(session: Session, queue: str, headers: bool, selector: str | None) -> None:
-    """Print what comes from now on, without taking it, until the queue is shut down, or Ctrl-C.
+    """Print messages that come from now on, without taking them, until the queue is shut down, or Ctrl-C.
 
     A message that is taken before tail has seen it is not shown.
 

@@ -64,10 +64,10 @@ class Report:
 def check(session: Session, no_bodies: bool) -> None:
     """Look for damage: every structure of the segment, every slot of every ring, the checksum of every message.
 
-    It looks at processes, consumers and their sleepers, the queue directory, memory and its blocks, each by itself and
-    against the others: an owner must exist, a body's block must count its message, a message must name each used block.
-    It maps the segment without the right to write and takes no lock, so it may run while others work, each second if
-    need be. It looks again at what looks wrong before it calls that damage. The exit code is 1 if it found something.
+    It looks at processes, consumers and their sleepers, the queue directory, memory and its blocks. It compares them
+    with each other, too: an owner must exist, a body's block must count its message, a message must name each used
+    block. It maps the segment without the right to write and takes no lock. So it may run while others work, each
+    second if need be. It looks again before it calls anything damage. The exit code is 1 if it found something.
 
     \b
     Example:

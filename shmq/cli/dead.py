@@ -32,7 +32,7 @@ _WIDTH = 100  # characters of an error
 def dead(session: Session, queue: str | None, count: int | None) -> None:
     """List dead letters, without taking any: where each died, why, when, and where it lies. Exit code 4: there is none.
 
-    QUEUE: only what died there, or what lies there. With --json each is printed as by peek, with its whole error.
+    QUEUE: only letters that died there, or lie there. With --json each is printed as by peek, with its whole error.
 
     \b
     Example:

@@ -82,16 +82,16 @@ def demo(
 ) -> None:
     """Parse all modules of the standard library in a pool of workers, and kill one of them half-way.
 
-    Producers put the files into a queue, workers count what they define and import, results come back over another
-    queue. Then the same over multiprocessing.Queue, without the kill, which it does not survive, and in one process
+    Producers put the files into a queue, workers count definitions and imports, results come back over another queue.
+    It does the same over multiprocessing.Queue, without the kill, which that does not survive; and in one process
     alone, whose result all must equal. Exit code 1 if shmq lost a file, had one twice, or counted wrong.
 
-    With --spark the files go through shmq into Spark's Structured Streaming, are parsed by its Python workers and
-    counted by its SQL, and the counts come back over shmq. One of these workers is killed with a file in hand, then
-    the driver with all of its processes; another driver goes on from the checkpoint. No file may have two results.
+    With --spark the files go through shmq into Spark's Structured Streaming. Its Python workers parse them, its SQL
+    counts, and the counts come back over shmq. The command kills one of these workers with a file in hand, then the
+    driver with all of its processes. Another driver goes on from the checkpoint. No file may have two results.
 
     Needs no broker and leaves nothing behind. Takes about a minute on two CPUs that have nothing else to do, two with
-    --spark, and as much longer as others keep them busy.
+    --spark. It takes longer where others keep them busy.
 
     \b
     Example:

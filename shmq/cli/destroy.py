@@ -29,8 +29,8 @@ def destroy(session: Session, place: str | None, force: bool, yes: bool) -> None
     """Delete the broker in DIR with all its messages: its memory, its files, and DIR unless other things lie in it.
 
     Works in every state of the broker: damaged, of another version, or left half-way by a destroy that was killed.
-    Removes only files that shmq has made, and leaves a segment alone that DIR's record names, but that is another
-    broker's. While other processes use the broker it refuses, and names them; it refuses, too, if DIR's file `segment`
+    Removes only files that shmq has made. It leaves a segment alone that DIR's record names, but that is another
+    broker's. While other processes use the broker it refuses, and names them. It refuses, too, if DIR's file `segment`
     is none of shmq's. --force overrides both. Without DIR it takes that of -d, or $SHMQ_DIR.
 
     \b

@@ -22,14 +22,15 @@ __all__ = ["gc"]
 @click.option("--yes", is_flag=True, help="Do not ask before discarding.")
 @pass_session
 def gc(session: Session, discard: bool, yes: bool) -> None:
-    """Remove segments that no process uses and none can find again, and what dead processes have left in DIR.
+    """Remove segments that no process uses and none can find again, and files that dead processes have left in DIR.
 
-    With DIR it touches that broker only: segments that its directory has lost, also when it was deleted, and what a
-    process left unfinished that died while it wrote DIR's record. Without DIR it looks at all segments of this user.
+    With DIR it touches that broker only. It removes segments that its directory has lost, also when it was deleted. It
+    removes a draft of a process that died while it wrote DIR's record. Without DIR it looks at all segments of this
+    user.
 
-    A segment whose directory is not there may be in use from a container that sees the directory, or belong to a
-    directory that was moved: so it goes only with --discard, which lists what it will remove before it asks. The same
-    for the segment of DIR if another version of shmq made it, or it is damaged. shmq destroy DIR removes a broker.
+    A segment whose directory is not there may be in use from a container that sees the directory. Or its directory was
+    moved. So it goes only with --discard, which lists the segments before it asks. The same holds for the segment of
+    DIR if another version of shmq made it, or it is damaged. shmq destroy DIR removes a broker.
 
     \b
     Example:

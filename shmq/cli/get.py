@@ -50,7 +50,7 @@ def get(
     raw: bool,
     selector: str | None,
 ) -> None:
-    """Take messages and print them, each before it is taken for good: what could not be printed goes back.
+    """Take messages and print them, each before it is taken for good: one that could not be printed goes back.
 
     After the timeout it ends; the exit code is 4 if nothing came at all. With --follow into a pipe whose reader ends
     early (head), messages may be taken that no reader has seen: use -n. A selector: see shmq peek --help.

@@ -67,7 +67,7 @@ def rm(session: Session, queue: str, yes: bool) -> None:
 @click.option("--copy", is_flag=True, help="Leave the messages in FROM, and put copies into TO.")
 @pass_session
 def move(session: Session, source: str, to: str, limit: int | None, selector: str | None, copy: bool) -> None:
-    """Move what is ready or delayed from one queue to another, in order, and print how many. Sends dead letters back.
+    """Move ready and delayed messages from one queue to another, in order, and print how many. Sends dead letters back.
 
     \b
     Example:

@@ -49,7 +49,7 @@ pipeline.add_command(init)
     "--every", type=click.Choice(["minute", "hour", "day"]), help="Length of a step; default: as fits the time."
 )
 @click.option("--least", type=Count(min=1), default=2, show_default=True, help="Deaths of a poison candidate.")
-@click.option("--archive", "folder", metavar="DIR", help="Count also what was archived there.")
+@click.option("--archive", "folder", metavar="DIR", help="Count also messages that were archived there.")
 @click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False), help="Write a page with plots.")
 @click.option("--minutes", is_flag=True, help="Show also each queue and minute (or hour, or day).")
 @pass_session
@@ -62,11 +62,11 @@ def stats(
     page: str | None,
     minutes: bool,
 ) -> None:
-    """Show what is in queues, and since when; what came back; what dead letters have in common. Takes nothing.
+    """Count the messages of queues, their waiting times, and those that came back; find common traits of dead letters.
 
-    QUEUE: with its queue for the dead; without a name all of them. Times are quantiles of how long entries have been
-    there; of what was archived, how long it had been there. With --json also the counts and quantiles of each minute.
-    Exit code 4: nothing is there.
+    It takes nothing. QUEUE: with its queue for the dead; without a name all of them. Times are quantiles of how long
+    entries have been there; of archived ones, how long they had been there. With --json also the counts and quantiles
+    of each minute. Exit code 4: nothing is there.
 
     --html FILE writes a page with plots, for a browser, in place of the tables.
 

@@ -37,8 +37,8 @@ def archive(
 ) -> None:
     """Take the messages out of queues and keep them in DIR, as Parquet by day and queue, each once.
 
-    Archive dead letters, results, or copies (shmq move --copy): no consumer gets what is archived. It may be killed at
-    any time: the next run goes on. The first Ctrl-C finishes a batch, the second one gives it up.
+    Archive dead letters, results, or copies (shmq move --copy): no consumer gets an archived message. It may be killed
+    at any time: the next run goes on. The first Ctrl-C finishes a batch, the second one gives it up.
 
     \b
     Example:
@@ -110,14 +110,14 @@ def _day(context: click.Context, parameter: click.Parameter, values: tuple[Any, 
 @click.command("replay")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
 @click.argument("queue", shell_complete=complete_queue)
-@click.option("--from", "sources", multiple=True, metavar="QUEUE", help="Only what was in this queue. May come again.")
+@click.option("--from", "sources", multiple=True, metavar="QUEUE", help="Only messages of this queue. May come again.")
 @click.option(
     "--day",
     "days",
     multiple=True,
     callback=_day,
     type=click.DateTime(["%Y-%m-%d"]),
-    help="Only what was put on this day, in UTC. May come again.",
+    help="Only messages that were put on this day, in UTC. May come again.",
 )
 @click.option("--where", default="", metavar="SQL", help="Only rows for which it is true: \"headers['kind'] = 'png'\".")
 @click.option("--dry-run", is_flag=True, help="Only say how many there are.")
@@ -131,9 +131,9 @@ def replay(
     where: str,
     dry_run: bool,
 ) -> None:
-    """Put what is in the archive DIR into QUEUE, in the order in which it was put before.
+    """Put the messages of the archive DIR into QUEUE, in the order in which they were put before.
 
-    The archive remembers it: a replay that is repeated, with other days, too, puts only what is new. Another --where is
+    The archive remembers it: a replay that is repeated, with other days, too, puts only new ones. Another --where is
     another replay. Body, content type, headers (as text), group and priority are kept; id, times and attempts are not.
 
     \b
@@ -175,7 +175,7 @@ def replay(
 @click.option("--subscription", default="pipeline", show_default=True, help="Name under which it keeps its progress.")
 @pass_session
 def init(session: Session, folder: str, queues: tuple[str, ...], subscription: str) -> None:
-    """Write a project for Spark's Declarative Pipelines into DIR: what comes out of queues, as a table and views.
+    """Write a project for Spark's Declarative Pipelines into DIR: messages of queues as a table and views.
 
     DIR must not be there, or be empty. Neither Spark nor Java is needed for it; to run it, pip install
     'shmq[spark-jvm]' 'pyspark[pipelines]'.

@@ -93,7 +93,7 @@ def put(
 ) -> None:
     """Put a message and print its id. BODY is the text itself; "-", or nothing, is stdin.
 
-    A queue that is not there is made, but not for --priority or --group: shmq declare makes one that has them.
+    It makes a queue that is not there, but not for --priority or --group: shmq declare makes one that has them.
 
     \b
     Example:

@@ -54,10 +54,11 @@ class _Listed:
 def ratios(
     context: click.Context, only: tuple[str, ...], every: bool, listing: bool, table: str | None, as_json: bool
 ) -> None:
-    """CPU time of a call in some situation (a deep queue, many consumers, a large body, an option of put), beside the
-    same call in the comfortable one: 100 messages of 64 bytes. Short rounds of both in turn, in one run, so that a busy
-    machine hardly matters; "times" is the median of the rounds' factors. A row has failed when it was above its
-    allowed factor four times; the exit code is 1 then. "open": allowed, and above the goal. "reached": the goal.
+    """CPU time of a call in some situation, beside the same call in the comfortable one: 100 messages of 64 bytes.
+
+    Situations are a deep queue, many consumers, a large body, an option of put. Short rounds of both run in turn, so
+    that a busy machine hardly matters; "times" is the median of the rounds' factors. A row has failed when it was above
+    its allowed factor four times; the exit code is 1 then. "open": allowed, and above the goal. "reached": the goal.
 
     It takes a minute or two, at most 1 GiB of /dev/shm at a time (with --all 2 GiB), and a few hundred MiB of disk.
 

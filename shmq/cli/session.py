@@ -109,7 +109,7 @@ class Session:
             except NotFound:
                 raise NotFound(
                     f"there is no queue {name!r}",
-                    remedy=f"shmq ls shows what is there, shmq declare {name}{needs} makes it",
+                    remedy=f"shmq ls shows all queues, shmq declare {name}{needs} makes it",
                 ) from None
 
     def result(self, value: Mapping[str, Any], text: str | None = None) -> None:

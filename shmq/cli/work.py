@@ -108,11 +108,11 @@ def work(
 ) -> None:
     """Call FUNCTION with each message of a queue, until it is shut down and drained.
 
-    The function gets a Message; when it returns, the message is done; when it raises, the message is tried again. The
-    first Ctrl-C or SIGTERM finishes what is in hand, the second one gives it back.
+    The function gets a Message. When it returns, the message is done; when it raises, the message is tried again. The
+    first Ctrl-C or SIGTERM finishes the messages in hand, the second one gives them back.
 
-    With --until-empty it ends by itself when all is done: it waits for what is delayed, for what is tried again, and
-    for what other consumers have in hand. The exit code is 1 then if messages have died.
+    With --until-empty it ends by itself when all is done. It waits for messages that are delayed or tried again, and
+    for those that other consumers have in hand. The exit code is 1 then if messages have died.
 
     A call that takes longer than --time-limit is killed with its process; the message goes back, counted as a death.
 

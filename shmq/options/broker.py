@@ -94,7 +94,7 @@ def _check_disk_path(disk_path: str | os.PathLike[str], disk: Size | None) -> st
     if disk is not None and parse_size(disk, "disk") == 0:
         raise ValueError(f"disk_path={shown(disk_path)} beside disk=0: nothing goes to disk; leave one of them out")
     if not os.path.isdir(disk_path):
-        raise ValueError(f"disk_path={shown(disk_path)} is no directory; make it, or mount what it lies on")
+        raise ValueError(f"disk_path={shown(disk_path)} is no directory; make it, or mount its file system")
     return os.path.realpath(disk_path)
 
 

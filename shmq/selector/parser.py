@@ -89,7 +89,7 @@ def parse(text: str) -> Expression:
         raise SelectorError(
             "the selector is too long",
             figures=f"{len(text):,} characters, at most {MAX_TEXT:,}",
-            remedy="compute what it asks for at put, and put it into a header",
+            remedy="compute the condition at put, and put its value into a header",
         )
     if not text.strip():
         _refuse(text, 0, "it is empty", "a condition is expected, such as kind = 'png'")

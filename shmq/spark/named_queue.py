@@ -56,7 +56,7 @@ def named_queue(broker: Broker, name: str) -> Queue[Any]:
     near = difflib.get_close_matches(name, [queue.name for queue in broker.queues()], 1)
     raise shmq.NotFound(
         f"there is no queue {name!r} in the broker {broker.path}",
-        remedy=f"did you mean {near[0]!r}?" if near else "check the option queue; shmq ls shows what is there",
+        remedy=f"did you mean {near[0]!r}?" if near else "check the option queue; shmq ls shows all queues",
     )
 
 

@@ -168,7 +168,7 @@ def _least_rows(given: _Given) -> int | None:
         raise ValueError(f"option minRowsPerBatch={least}: a batch has at most maxRowsPerBatch={most} rows")
     if given.text("selector"):
         raise ValueError(
-            "the option minRowsPerBatch does not go with a selector: what it leaves waits, too, and would count"
+            "the option minRowsPerBatch does not go with a selector: messages that it leaves wait, too, and would count"
         )
     return least
 

@@ -95,7 +95,7 @@ class BatchSink:
     def __init__(self, options: SinkOptions, overwrite: bool = False) -> None:
         if overwrite and not options.truncate:
             raise ValueError(
-                f'mode("overwrite") would throw away what is in queue {options.queue!r}; '
+                f'mode("overwrite") would throw away all messages in queue {options.queue!r}; '
                 'use mode("append"), or say .option("truncate", "true")'
             )
         if options.truncate and not overwrite:

@@ -91,7 +91,7 @@ def test_a_broker_has_the_disk_path_with_which_it_was_made(broker_dir: Path, els
         shmq.open(broker_dir, disk_path=elsewhere)
     with shmq.open(broker_dir, disk_path=broker_dir):
         pass
-    with pytest.raises(ValueError, match="is no directory; make it, or mount what it lies on"):
+    with pytest.raises(ValueError, match="is no directory; make it, or mount its file system"):
         shmq.open(tmp_path / "other.shmq", disk_path=tmp_path / "missing")
     with pytest.raises(ValueError, match="beside disk=0"):
         shmq.open(tmp_path / "other.shmq", disk_path=elsewhere, disk=0)

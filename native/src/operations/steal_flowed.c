@@ -18,7 +18,7 @@ static shmq_status no_slot(shmq_ring *back, uint64_t place) {
     return shmq_fail(SHMQ_NO_SPACE,
                      "no slot is free for a message that comes back from disk\n"
                      "position %llu; messages that came back before have all %llu slots\n"
-                     "or settle what is in hand",
+                     "or settle messages in hand",
                      (unsigned long long)place, (unsigned long long)shmq_slot_count(shmq_front_of(back)));
 }
 

@@ -193,7 +193,7 @@ class Broker:
                 raise CorruptionError(
                     "the name of a queue is damaged",
                     figures=f"entry {index} of the directory",
-                    remedy="take out what the others hold; shmq check tells what is damaged",
+                    remedy="take messages out of the other queues; shmq check names the damage",
                 )
             try:
                 found.append(opened_for(self, self._membership, raw.decode(errors="replace"), None, index, incarnation))

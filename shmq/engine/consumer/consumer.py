@@ -278,7 +278,8 @@ class Consumer(Lender, Generic[T]):
             if not said and now - began >= LONG_WAIT and len(places) >= (self._prefetch or 0):
                 said = True
                 _LOG.warning(
-                    "a consumer of %s takes nothing more: %d messages unsettled (positions %s), prefetch=%d",
+                    "a consumer of %s takes nothing more: %d messages unsettled (positions %s), prefetch=%d; "
+                    "settle some, or raise prefetch",
                     self._told(),
                     len(places),
                     ", ".join(map(str, places[:10])),

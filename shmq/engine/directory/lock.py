@@ -60,7 +60,7 @@ class HeldLock:
 def _not_ours(path: str, fault: str, remedy: str) -> BrokerError:
     return BrokerError(
         f"the file {LOCK_NAME!r} of the broker is {fault}",
-        figures="something else was put in its place",
+        figures="another file was put in its place",
         remedy=remedy,
         filename=os.path.join(path, LOCK_NAME),
     )
@@ -196,7 +196,7 @@ def _is_taken(lock_fd: int) -> bool:
 
 def _held(path: str, by: str, remedy: str) -> BrokerError:
     return BrokerError(
-        "another process is opening the broker, or deleting it, and does not come to an end",
+        "another process is opening or deleting the broker, and does not finish",
         figures=f"its lock is held {by}",
         remedy=remedy,
         errno=errno.ETIMEDOUT,
@@ -212,7 +212,7 @@ def locked(path: str, dir_fd: int) -> Iterator[HeldLock | None]:
         path: of the directory, for error texts.
         dir_fd: its descriptor.
 
-    Raises BrokerError if another process holds it and does not come to an end.
+    Raises BrokerError if another process holds it and does not finish.
     """
     lock_fd = _open_or_make(path, dir_fd)
     if lock_fd is None:

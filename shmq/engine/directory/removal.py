@@ -159,7 +159,7 @@ def destroy(path: str, *, force: bool = False) -> Removal:
     raise BrokerNotFound(
         "there is no broker",
         figures=f"{path} has no file {RECORD_NAME!r}",
-        remedy="check the path; what a deleted directory has left, shmq gc --discard removes",
+        remedy="check the path; shmq gc --discard removes the segment of a deleted directory",
         filename=path,
     )
 

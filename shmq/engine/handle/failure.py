@@ -62,8 +62,8 @@ def _empty(queue: QueueHandle, name: str) -> Empty:
         return Empty(what, remedy="wait longer, or do other work")
     return Empty(
         f"{what}, and some of its messages are on disk",
-        remedy="wait longer, or settle what is in hand, since messages come back into slots that others have left: "
-        "those in hand, delayed, or waiting for retry_delay keep theirs" + _STOPPED_MOVER,
+        remedy="wait longer, or settle messages in hand: messages come back from disk into free slots, and those in "
+        "hand, delayed, or waiting for retry_delay keep theirs" + _STOPPED_MOVER,
     )
 
 
@@ -73,7 +73,7 @@ def _full(queue: QueueHandle, name: str, membership: Membership, status: str) ->
         usage = member.usage()
         who, remedy = memory_users(member, name)
         scattered = usage["used"] < usage["memory"] - usage["memory"] // 4
-        lacking = "what is free of it lies in pieces that are too small" if scattered else "it is used up"
+        lacking = "its free parts are too small" if scattered else "it is used up"
         return Full(
             f"the memory of the broker has no room for a message of queue {name!r}: {lacking}",
             resource="memory",
@@ -282,7 +282,7 @@ def failure_of(
         return CorruptionError(
             f"damage in queue {name!r}: {what}",
             figures=figures,
-            remedy="the rest works on; shmq check tells what is damaged",
+            remedy="the rest works on; shmq check names the damage",
         )
     return exception_of(status, trail, errno)
 

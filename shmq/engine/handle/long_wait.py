@@ -64,7 +64,7 @@ def tell_of_long_wait(queue: QueueHandle, name: str, membership: Membership, sta
         limit, larger = _LIMITS[status]
         _LOG.warning(
             "put into queue %r waits for room for %s now, and goes on waiting: %s (%s); %s; "
-            "start what takes from it, %s, or put with a timeout",
+            "start consumers, %s, or put with a timeout",
             name,
             quantity(round(seconds), "second") if seconds >= 1 else f"{seconds:.1f} s",
             limit,

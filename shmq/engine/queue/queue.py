@@ -105,8 +105,8 @@ class Queue(QueueManagement, Generic[T]):
         for name, life in (("ttl", settings.ttl), ("max_ttl of the queue", max_ttl)):
             if life is not None and life <= window:
                 raise ValueError(
-                    f"immediate: {name} is {life:g} s, and consumers have {window:g} s to take the message; "
-                    "what is immediate has to live longer than that"
+                    f"immediate: {name} is {life:g} s, and consumers have {window:g} s to take the message, which "
+                    "has to live longer; give a longer ttl, or a shorter time as immediate="
                 )
 
     def _check_delay(self, settings: PutSettings) -> None:

@@ -39,8 +39,8 @@ def check_dead_letter(membership: Membership, name: str | None, target: object) 
     """Of the queue `name`. Raises ValueError for that queue itself, and for one of another broker."""
     if name is not None and name in (target, getattr(target, "name", None)):
         raise ValueError(
-            f"dead_letter={name!r}: what dies in queue {name!r} would come back to it; name another queue, or leave it "
-            f"out for {default_name(name)!r}"
+            f"dead_letter={name!r}: messages that die in queue {name!r} would come back to it; name another queue, or "
+            f"leave it out for {default_name(name)!r}"
         )
     if isinstance(target, OpenQueue) and membership_of(target) is not membership:
         raise ValueError(f"dead_letter={target!r}: a queue of another broker; name one of this broker")
@@ -78,7 +78,7 @@ class QueueManagement(OpenQueue):
             raise AttributeError(f"a Queue has no attribute {name!r}{hint}", name=name, obj=self)
 
         def __len__(self) -> int:
-            raise TypeError("a Queue has no len(); qsize() counts what is ready")
+            raise TypeError("a Queue has no len(); qsize() counts its messages")
 
         def __bool__(self) -> bool:
             return True

@@ -20,5 +20,5 @@ def __getattr__(name: str) -> Any:
         return ShmqDataSource
     except ImportError as error:
         raise AttributeError(
-            f"the format 'shmq' of Spark is not there: {error}; pip install 'shmq[spark]' brings what it needs"
+            f"the format 'shmq' of Spark is not there: {error}; pip install 'shmq[spark]' brings its packages"
         ) from error
