@@ -19,7 +19,6 @@ SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][*)\"])|(?<=[.!?]\*\*))\s+(?=[A-Z
 STILL_LONG: dict[str, int] = {
     "docs/architecture.md": 8,
     "docs/hacking.md": 13,
-    "docs/memory-layout.md": 6,
 }
 
 

@@ -39,18 +39,24 @@ numbers computes another fingerprint, and is refused when it attaches.
 | data | `segment.data` | granules of 64 KiB: rings, slabs, or eight pages of 8 KiB |
 
 A page is a queue's ([queue](#queue)), 64 consumer rows ([consumer](#consumer)), a process's
-([process_page](#process_page)) or 64 counter lines ([counters](#counters)). A queue's run begins with 256 tickets of
-blocked producers ([ticket](#ticket)). Behind them lie the [ring](#ring) of each level but the first, which is in the
-page, and those of the front rings; then for each ring a bitmap, one bit a slot, and the words of its stretches, four
-bytes for each 1,024 slots (`native/src/ring/stretch.h`), both of a multiple of 64 bytes; then the [slots](#slot)
-of the first level. The slots of each other ring begin at the next granule. All levels have slots of one number,
-2^shift, and size; the front ring has slots of that size, 2^(shift - 2) of them, but no more than 2^12, and has memory
-for them, and [cold](#cold) records, once its queue has flowed. Only the first level's ring says `run` and
-`run_granules`. Header and tables are reserved when the segment is made; of the slab table and the data, each part is
-when it is first used.
+([process_page](#process_page)) or 64 counter lines ([counters](#counters)).
 
-Where the regions lie follows from the size of the segment, a multiple of 64 KiB, alone: in this order, each at the next
-multiple of 4,096 bytes, the data at the next of 64 KiB; the bitmap of one class has a multiple of 128 bytes; and there
+A queue's run has, in this order:
+
+* 256 tickets of blocked producers ([ticket](#ticket))
+* the [ring](#ring) of each level but the first, which is in the page, and those of the front rings
+* for each ring a bitmap, and behind it the words of its stretches (`native/src/ring/stretch.h`)
+* the [slots](#slot) of the first level
+
+A bitmap has one bit for each slot, the words four bytes for each 1,024 slots; both fill up to a multiple of 64 bytes.
+The slots of each other ring begin at the next granule. All levels have slots of one number, 2^shift, and of one size.
+The front ring has slots of that size, 2^(shift - 2) of them, but no more than 2^12. It has memory for them, and for
+[cold](#cold) records, once its queue has flowed. Only the first level's ring says `run` and `run_granules`. The process
+that makes the segment reserves memory for the header and the tables. Parts of the slab table and of the data get theirs
+when they are first used.
+
+The size of the segment, a multiple of 64 KiB, alone decides where the regions lie. They lie in this order, each at the
+next multiple of 4,096 bytes, the data at the next of 64 KiB. The bitmap of one class has a multiple of 128 bytes. There
 are as many granules as fit.
 
 ## Numbers
@@ -59,16 +65,20 @@ The magic is 0x31514d48530a1a89, the version 8, the byte order 0x01020304. The f
 `%s`.
 
 Checksums are CRC-32C. That of the header covers its bytes 0 to 119 and 128 to 1279. That of a message, where its queue
-has checksums, covers 32 bytes (the queue's entry in the directory 4, its incarnation 4, message id 8, enqueued_ns 8,
-length of the body 4, length of the headers 2, content, priority), then headers and body. So a message that damage to
-the map of the memory lays into another queue is no message there. Headers and body lie in the slot from byte 64 on, one
-after the other; or in a block, the headers at its start, the body at the next multiple of 64. [headers.md](headers.md)
-has the bytes of the headers. A name's hash is FNV-1a with 64 bits.
+has checksums, covers 32 bytes, then headers and body. The 32 bytes are
 
-Blocks have 43 sizes: 256 bytes, then 1.5 times and twice that, and so on up to 16,384; 21,760 (a third of a granule);
-32,768; 65,536; from there on whole granules, 2, 3, 4, 6, 8, 12 to 16,384. A slab of blocks below a granule is one
-granule and has as many as fit, 248 at most; any other slab is one block. A block's number follows from its place: the
-slab's first byte plus number times size.
+* the queue's entry in the directory (4 bytes), its incarnation (4)
+* message id (8), enqueued_ns (8)
+* length of the body (4), length of the headers (2), content (1), priority (1)
+
+So a message that damage to the map of the memory lays into another queue is no message there. Headers and body lie in
+the slot from byte 64 on, one after the other. Or they lie in a block, the headers at its start, the body at the next
+multiple of 64. The page [headers.md](headers.md) has the bytes of the headers. A name's hash is FNV-1a with 64 bits.
+
+Blocks have 43 sizes. They begin with 256 bytes, then 1.5 times and twice that, and so on up to 16,384. Then come 21,760
+(a third of a granule), 32,768 and 65,536. From there on they are whole granules, 2, 3, 4, 6, 8, 12 to 16,384. A slab of
+blocks below a granule is one granule and has as many as fit, 248 at most; any other slab is one block. A block's number
+follows from its place: the slab's first byte plus number times size.
 
 ## Words
 
