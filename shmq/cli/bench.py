@@ -42,9 +42,7 @@ bench.add_command(ratios)
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @click.option("--seconds", default=0.5, show_default=True, type=Seconds(0.01, 60), help="Of a round, about.")
 @json_option
-@click.pass_context
 def throughput(
-    context: click.Context,
     size: int,
     producers: int,
     consumers: int,
@@ -53,7 +51,6 @@ def throughput(
     maxsize: int | None,
     rounds: int,
     seconds: float,
-    as_json: bool,
 ) -> None:
     """Messages a second through one queue; also without the checksum of each message, which shows its cost.
 
@@ -86,15 +83,6 @@ def throughput(
                 progress=say,
             )
         )
-    settings: dict[str, object] = {
-        "bench": "throughput",
-        "size": size,
-        "producers": producers,
-        "consumers": consumers,
-        "batch": batch,
-        "maxsize": maxsize,
-        "rounds": rounds,
-    }
     title = (
         f"{quantity(size, 'byte')}, {producers} to {quantity(consumers, 'process')}, batch {batch}, "
         f"median of {quantity(rounds, 'round')}"
@@ -107,7 +95,7 @@ def throughput(
         "highest": "fastest",
         "ratio": f"{rows[0].name} is x times",
     }
-    print_rows(title, settings, rows, columns, wants_json(context, as_json))
+    print_rows(title, rows, columns, maxsize=maxsize)
 
 
 @bench.command(short_help="From put() to the return of a get() that was asleep.")
@@ -115,8 +103,7 @@ def throughput(
 @click.option("--messages", default=500, show_default=True, type=Count(10), help="Messages a round.")
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @json_option
-@click.pass_context
-def latency(context: click.Context, size: int, messages: int, rounds: int, as_json: bool) -> None:
+def latency(size: int, messages: int, rounds: int) -> None:
     """Microseconds from put() to the return of a get() that was asleep.
 
     \b
@@ -129,17 +116,15 @@ def latency(context: click.Context, size: int, messages: int, rounds: int, as_js
     keys = ["shmq", "multiprocessing", "pipe"]
     with measuring() as say:
         rows = list(measure_latency(keys, size=size, messages=messages, rounds=rounds, progress=say))
-    settings: dict[str, object] = {"bench": "latency", "size": size, "messages": messages, "rounds": rounds}
     columns = {"name": "", "p50": "p50 us", "p90": "p90 us", "p99": "p99 us", "ratio": "shmq takes x times as long"}
-    print_rows(f"wake-up from idle, {quantity(size, 'byte')}", settings, rows, columns, wants_json(context, as_json))
+    print_rows(f"wake-up from idle, {quantity(size, 'byte')}", rows, columns)
 
 
 @bench.command(short_help="Entries a second that a selector looks at.")
 @click.option("--entries", default=1_000_000, show_default=True, type=Count(1000), help="Entries to look at.")
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @json_option
-@click.pass_context
-def selector(context: click.Context, entries: int, rounds: int, as_json: bool) -> None:
+def selector(entries: int, rounds: int) -> None:
     """How many entries a second a selector looks at that takes one in 100; beside Python, and a copy of their headers.
 
     \b
@@ -151,7 +136,6 @@ def selector(context: click.Context, entries: int, rounds: int, as_json: bool) -
 
     with measuring() as say:
         rows = list(measure_selectors(entries=entries, rounds=rounds, progress=say))
-    settings: dict[str, object] = {"bench": "selector", "selector": SELECTOR, "entries": entries, "rounds": rounds}
     columns = {
         "name": "",
         "entries_per_second": "entries/s",
@@ -159,7 +143,7 @@ def selector(context: click.Context, entries: int, rounds: int, as_json: bool) -
         "highest": "fastest",
         "ratio": f"{rows[0].name} is x times",
     }
-    print_rows(f"{SELECTOR}, {entries:,} entries, CPU time", settings, rows, columns, wants_json(context, as_json))
+    print_rows(f"{SELECTOR}, {entries:,} entries, CPU time", rows, columns, selector=SELECTOR)
 
 
 _SCALE_COLUMNS = {
@@ -181,8 +165,7 @@ _SCALE_COLUMNS = {
     "--memory", metavar="SIZE", help="Of the broker; further messages lie on disk. Memory for all if not given."
 )
 @json_option
-@click.pass_context
-def depth(context: click.Context, depth: int, messages: int, rounds: int, memory: str | None, as_json: bool) -> None:
+def depth(depth: int, messages: int, rounds: int, memory: str | None) -> None:
     """CPU time of put, get and ack in a queue of ten messages, and in a deep one. It takes 200 bytes of memory for
     each message of the depth, and up to twice as much: a queue has a power of two of slots. With --memory it takes 160
     bytes of disk for each.
@@ -198,15 +181,8 @@ def depth(context: click.Context, depth: int, messages: int, rounds: int, memory
     budget = None if memory is None else _bytes(memory, "--memory")
     with measuring() as say:
         rows = list(measure_depth(depth=depth, messages=messages, rounds=rounds, memory=budget, progress=say))
-    settings: dict[str, object] = {
-        "bench": "depth",
-        "depth": depth,
-        "messages": messages,
-        "rounds": rounds,
-        "memory": budget,
-    }
     title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
-    print_rows(title, settings, rows, _SCALE_COLUMNS, wants_json(context, as_json))
+    print_rows(title, rows, _SCALE_COLUMNS, memory=budget)
 
 
 @bench.command(short_help="put, get and ack beside one and beside many registered consumers.")
@@ -214,8 +190,7 @@ def depth(context: click.Context, depth: int, messages: int, rounds: int, memory
 @click.option("--messages", default=20_000, show_default=True, type=Count(100), help="Calls a round.")
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @json_option
-@click.pass_context
-def consumers(context: click.Context, consumers: int, messages: int, rounds: int, as_json: bool) -> None:
+def consumers(consumers: int, messages: int, rounds: int) -> None:
     """CPU time of put, get and ack in a queue with one registered consumer that does nothing, and with many of them.
 
     \b
@@ -227,9 +202,8 @@ def consumers(context: click.Context, consumers: int, messages: int, rounds: int
 
     with measuring() as say:
         rows = list(measure_consumers(consumers=consumers, messages=messages, rounds=rounds, progress=say))
-    settings: dict[str, object] = {"bench": "consumers", "consumers": consumers, "messages": messages, "rounds": rounds}
     title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
-    print_rows(title, settings, rows, _SCALE_COLUMNS, wants_json(context, as_json))
+    print_rows(title, rows, _SCALE_COLUMNS)
 
 
 @bench.command(short_help="Release of the first message beside few and beside many in hand.")
@@ -237,8 +211,7 @@ def consumers(context: click.Context, consumers: int, messages: int, rounds: int
 @click.option("--messages", default=20_000, show_default=True, type=Count(100), help="Calls a round.")
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @json_option
-@click.pass_context
-def release(context: click.Context, held: int, messages: int, rounds: int, as_json: bool) -> None:
+def release(held: int, messages: int, rounds: int) -> None:
     """CPU time of giving back the first message of a queue, and getting it again, beside ten and beside many messages
     in a consumer's hand.
 
@@ -251,10 +224,9 @@ def release(context: click.Context, held: int, messages: int, rounds: int, as_js
 
     with measuring() as say:
         rows = list(measure_release(held=held, messages=messages, rounds=rounds, progress=say))
-    settings: dict[str, object] = {"bench": "release", "held": held, "messages": messages, "rounds": rounds}
     title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
     columns = {"name": "", "release": "release+receive us", "ratio": "times"}
-    print_rows(title, settings, rows, columns, wants_json(context, as_json))
+    print_rows(title, rows, columns)
 
 
 @bench.command(short_help="Messages a second through a pool of workers, beside multiprocessing.Pool.")
@@ -263,8 +235,7 @@ def release(context: click.Context, held: int, messages: int, rounds: int, as_js
 @click.option("--processes", default=2, show_default=True, type=Count(1, 64), help="Workers of each pool.")
 @click.option("--rounds", default=3, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @json_option
-@click.pass_context
-def pool(context: click.Context, size: int, messages: int, processes: int, rounds: int, as_json: bool) -> None:
+def pool(size: int, messages: int, processes: int, rounds: int) -> None:
     """The cost of a pool: its handler returns its argument, and the process that feeds the pool takes the results.
 
     \b
@@ -276,17 +247,10 @@ def pool(context: click.Context, size: int, messages: int, processes: int, round
 
     with measuring() as say:
         rows = list(measure_pool(size=size, messages=messages, processes=processes, rounds=rounds, progress=say))
-    settings: dict[str, object] = {
-        "bench": "pool",
-        "size": size,
-        "messages": messages,
-        "processes": processes,
-        "rounds": rounds,
-    }
     sizes = f"{quantity(processes, 'worker')}, {size} bytes, {messages:,} messages a round"
     title = f"{sizes}, median of {quantity(rounds, 'round')}"
     columns = {"name": "", "rate": "messages/s", "ratio": "times"}
-    print_rows(title, settings, rows, columns, wants_json(context, as_json))
+    print_rows(title, rows, columns)
 
 
 _BACKLOG_COLUMNS = {
@@ -311,16 +275,13 @@ _BACKLOG_COLUMNS = {
 @click.option("--rounds", default=3, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @click.option("--directory", metavar="DIR", help="Where the backlog's files go; default that of temporary files.")
 @json_option
-@click.pass_context
 def backlog(
-    context: click.Context,
     messages: int,
     size: int,
     memory: str,
     max_memory: str,
     rounds: int,
     directory: str | None,
-    as_json: bool,
 ) -> None:
     """A process puts all messages, another one takes half of them. A third one puts and takes 1,024 in turn, and then
     takes the rest.
@@ -353,15 +314,11 @@ def backlog(
     with measuring() as say:
         held = list(measure_backlog(load, rounds=rounds, directory=directory, progress=say))
         after = list(measure_overflow(size, load.memory, rounds=rounds, directory=directory, progress=say))
-    as_json = wants_json(context, as_json)
-    settings: dict[str, object] = {"bench": "backlog", **asdict(load), "rounds": rounds}
-    if as_json:
-        settings["after"] = [asdict(row) for row in after]
     title = f"{messages:,} messages of {size:,} bytes, {max_memory} in memory, median of {quantity(rounds, 'round')}"
-    print_rows(title, settings, held, _BACKLOG_COLUMNS, as_json)
-    if not as_json:
+    print_rows(title, held, _BACKLOG_COLUMNS, **asdict(load), after=[asdict(row) for row in after])
+    if not wants_json():
         columns = {"name": "a queue", "put_get": "put+get us", "share": "of full speed"}
-        print_rows("CPU time of a put and its get after an overflow", settings, after, columns, False)
+        print_rows("CPU time of a put and its get after an overflow", after, columns)
 
 
 def _bytes(text: str, option: str) -> int:
@@ -391,16 +348,13 @@ _OVERLOAD_COLUMNS = {
 @click.option("--rounds", default=3, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @click.option("--directory", metavar="DIR", help="Where files go; default that of temporary files.")
 @json_option
-@click.pass_context
 def overload(
-    context: click.Context,
     messages: int,
     size: int,
     memory: str,
     seconds: float,
     rounds: int,
     directory: str | None,
-    as_json: bool,
 ) -> None:
     """A process puts and another one takes, 100 messages a call, each as fast as it can, beside a backlog. They go
     through a queue without options, LMDB used as a queue, and redis where there is a redis-server. "x times" is shmq's
@@ -418,11 +372,10 @@ def overload(
     load = Load(messages, size, _bytes(memory, "--memory"), 0)
     with measuring() as say:
         found = list(measure_overload(load, seconds=seconds, rounds=rounds, directory=directory, progress=say))
-    settings: dict[str, object] = {"bench": "overload", **asdict(load), "seconds": seconds, "rounds": rounds}
     title = (
         f"a backlog of {messages:,} messages of {size:,} bytes, {seconds:g} s, median of {quantity(rounds, 'round')}"
     )
-    print_rows(title, settings, found, _OVERLOAD_COLUMNS, wants_json(context, as_json))
+    print_rows(title, found, _OVERLOAD_COLUMNS, **asdict(load))
 
 
 @bench.command(short_help="The cost of a row between Spark and queues.")
@@ -440,10 +393,7 @@ def overload(
 )
 @click.option("--rounds", default=3, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @json_option
-@click.pass_context
-def spark(
-    context: click.Context, rows: int, size: int, cores: int, batches: tuple[int, ...], rounds: int, as_json: bool
-) -> None:
+def spark(rows: int, size: int, cores: int, batches: tuple[int, ...], rounds: int) -> None:
     """CPU time of all processes for reads, writes and streams of Spark. They go over queues without options, beside a
     source and a sink that do nothing.
 
@@ -457,7 +407,6 @@ def spark(
     with measuring() as say:
         measured = measure_spark(rows=rows, size=size, rounds=rounds, cores=cores, batches=batches, progress=say)
         found = list(measured)
-    settings: dict[str, object] = {"bench": "spark", "rows": rows, "size": size, "cores": cores, "rounds": rounds}
     columns = {
         "name": "",
         "row_us": "µs of CPU a row",
@@ -465,7 +414,7 @@ def spark(
         "highest": "most",
         "ratio": "x of the first of its kind",
     }
-    print_rows(f"{rows:,} rows of {size} bytes, local[{cores}]", settings, found, columns, wants_json(context, as_json))
+    print_rows(f"{rows:,} rows of {size} bytes, local[{cores}]", found, columns)
 
 
 @bench.command("stream", short_help="The cost of queues in each batch of a stream of Spark.")
@@ -474,8 +423,7 @@ def spark(
 @click.option("--seconds", default=10.0, show_default=True, type=Seconds(0.1), help="Of an idle stream.")
 @click.option("--cores", default=2, show_default=True, type=Count(1, 64), help="Tasks at a time.")
 @json_option
-@click.pass_context
-def stream(context: click.Context, rows: int, batches: int, seconds: float, cores: int, as_json: bool) -> None:
+def stream(rows: int, batches: int, seconds: float, cores: int) -> None:
     """Milliseconds of a batch out of a queue, beside Spark's rate source; the CPU time of a stream with nothing to do.
 
     \b
@@ -487,7 +435,6 @@ def stream(context: click.Context, rows: int, batches: int, seconds: float, core
 
     with measuring() as say:
         found = list(measure_streams(rows=rows, batches=batches, seconds=seconds, cores=cores, progress=say))
-    settings: dict[str, object] = {"bench": "stream", "rows": rows, "batches": batches, "cores": cores}
     columns = {"name": "", "batch_ms": "ms a batch", "adds_ms": "adds", "idle_percent": "idle, % of a core"}
     title = f"{batches:,} batches of {rows:,} rows, local[{cores}]"
-    print_rows(title, settings, found, columns, wants_json(context, as_json))
+    print_rows(title, found, columns)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from shmq.cli.session import say
+from shmq.pool.progress import bar
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
@@ -41,17 +42,12 @@ def shown(title: str, total: int, look: Callable[[], None]) -> Iterator[Progress
 
 @contextmanager
 def _bar(title: str, total: int, look: Callable[[], None]) -> Iterator[Progress]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description:32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True)) as bar, _log_above_the_bar():
-        task = bar.add_task(title, total=total)
+    with bar() as shown, _log_above_the_bar():
+        task = shown.add_task(f"{title:32}", total=total, said="")
 
         def draw(done: int) -> None:
             look()
-            bar.update(task, completed=done)
+            shown.update(task, completed=done, said=f"{done:,} of {total:,}")
 
         yield draw
 

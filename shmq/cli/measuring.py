@@ -17,7 +17,16 @@ from shmq.cli.interruption import Interruption, loading
 
 __all__ = ["json_option", "measuring", "print_rows", "wants_json"]
 
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+_KEY = "shmq.cli.measuring.json"
+_HELP = "One JSON object instead of a table."
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help=_HELP,
+    callback=lambda c, o, given: c.meta.setdefault(_KEY, given),
+    expose_value=False,
+)
 
 
 @contextmanager
@@ -46,16 +55,18 @@ def measuring() -> Iterator[Callable[[str], None]]:
             raise
 
 
-def wants_json(context: click.Context, here: bool) -> bool:
+def wants_json() -> bool:
+    context = click.get_current_context()
     parent: Any = context.find_root().params
-    return here or bool(parent.get("as_json") or parent.get("json"))
+    return bool(context.meta.get(_KEY) or parent.get("as_json") or parent.get("json"))
 
 
-def print_rows(
-    title: str, settings: dict[str, object], rows: Sequence[Any], columns: dict[str, str], as_json: bool
-) -> None:
-    if as_json:
-        click.echo(json.dumps({**settings, "cpus": os.cpu_count(), "rows": [asdict(row) for row in rows]}))
+def print_rows(title: str, rows: Sequence[Any], columns: dict[str, str], **settings: object) -> None:
+    """settings: of the measurement, beside what the command was given and in place of it."""
+    if wants_json():
+        context = click.get_current_context()
+        found = {"bench": context.command.name, **context.params, **settings, "cpus": os.cpu_count()}
+        click.echo(json.dumps({**found, "rows": [asdict(row) for row in rows]}))
         return
     from rich.console import Console
     from rich.table import Table

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from shmq.core import clock
+from shmq.pool.progress import bar
 from shmq.quantity import quantity
 
 __all__ = ["progress"]
@@ -22,38 +23,23 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
     if sys.stdin.isatty() or not sys.stderr.isatty():
         yield lambda messages, size: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[messages]}"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        auto_refresh=False,  # no thread: it is drawn when something was done
-    )
+    shown = bar(transient=True, auto_refresh=False)  # no thread: it is drawn when something was done
     found = os.fstat(0)
-    task = bar.add_task(
-        title, total=found.st_size if stat.S_ISREG(found.st_mode) else None, messages=quantity(0, "message")
-    )
+    task = shown.add_task(title, total=found.st_size if stat.S_ISREG(found.st_mode) else None, said="")
     began, drawn = clock.monotonic(), 0.0
     done = 0
 
     def advance(messages: int, size: int) -> None:
         nonlocal done, drawn
         done += messages
-        bar.update(task, advance=size + messages, messages=quantity(done, "message"))
+        shown.update(task, advance=size + messages, said=quantity(done, "message"))
         now = clock.monotonic()
         if now - began >= _SHORT and now - drawn >= 0.1:
             drawn = now
-            bar.start()
-            bar.refresh()
+            shown.start()
+            shown.refresh()
 
     try:
         yield advance
     finally:
-        bar.stop()
+        shown.stop()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shmq.cli.interruption import loading
-from shmq.cli.measuring import json_option, measuring, print_rows, wants_json
+from shmq.cli.measuring import json_option, measuring, print_rows
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ class _Listed:
 @click.option("--table", metavar="FILE", help="Other rows than those of shmq: a TOML of the same form.")
 @json_option
 @click.pass_context
-def ratios(
-    context: click.Context, only: tuple[str, ...], every: bool, listing: bool, table: str | None, as_json: bool
-) -> None:
+def ratios(context: click.Context, only: tuple[str, ...], every: bool, listing: bool, table: str | None) -> None:
     """CPU time of a call in some situation, beside the same call in the comfortable one: 100 messages of 64 bytes.
 
     Situations are a deep queue, many consumers, a large body, an option of put. Short rounds of both run in turn, so
@@ -76,13 +74,12 @@ def ratios(
         rows = _chosen(read_rows(Path(table) if table else TABLE), only, every or listing)
     except (OSError, ValueError) as error:
         raise click.UsageError(str(error)) from None
-    as_json = wants_json(context, as_json)
     if listing:
-        print_rows(quantity(len(rows), "row"), {"bench": "ratios"}, [_listed(row) for row in rows], _LISTED, as_json)
+        print_rows(quantity(len(rows), "row"), [_listed(row) for row in rows], _LISTED)
         return
     with measuring() as say:
         found = list(measure_ratios(rows, progress=say))
-    print_rows(f"CPU time of a call, {quantity(len(rows), 'row')}", {"bench": "ratios"}, found, _COLUMNS, as_json)
+    print_rows(f"CPU time of a call, {quantity(len(rows), 'row')}", found, _COLUMNS)
     for row in found:
         if row.note:
             click.echo(f"{row.name}: {row.note}", err=True)

@@ -12,10 +12,20 @@ if TYPE_CHECKING:
 from shmq.core import clock
 from shmq.quantity import quantity
 
-__all__ = ["INTERVAL", "Progress"]
+__all__ = ["INTERVAL", "Progress", "bar"]
 
 INTERVAL = 0.25  # seconds between updates
 _LINES = 5.0  # seconds between lines
+
+
+def bar(**options: Any) -> Any:
+    """A bar on stderr: a title, how much is done, what the field `said` has. options: of rich's Progress."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"), TimeElapsedColumn()
+    return Bar(*columns, console=Console(stderr=True), **options)
 
 
 class Progress:
@@ -35,23 +45,9 @@ class Progress:
         self._task: Any = None
         self._due = self._began + _LINES
         if sys.stderr.isatty():
-            self._make_bar()
-
-    def _make_bar(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bar
-
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]:,.0f} a second"),
-            TimeElapsedColumn(),
-        )
-        self._bar = Bar(*columns, console=Console(stderr=True), auto_refresh=False, redirect_stdout=False)
-        self._bar.start()
-        self._task = self._bar.add_task(self._queue.name, total=None, rate=0.0)
+            self._bar = bar(auto_refresh=False, redirect_stdout=False)
+            self._bar.start()
+            self._task = self._bar.add_task(self._queue.name, total=None, said="")
 
     def _settled(self) -> int:
         statistics = self._queue.statistics()
@@ -70,13 +66,12 @@ class Progress:
         now = clock.monotonic()
         self._next = now + INTERVAL
         rate = done / max(now - self._began, 1e-3)
+        said = f"{done:,}{'' if total is None else f' of {total:,}'}, {rate:,.0f} a second"
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total, rate=rate, refresh=True)
+            self._bar.update(self._task, completed=done, total=total, said=said, refresh=True)
         elif now >= self._due or workers == 0:
             self._due = now + _LINES
-            of = "" if total is None else f" of {total:,}"
-            text = f"{self._queue.name}: {done:,}{of}, {rate:,.0f} a second, {quantity(workers, 'worker')}"
-            print(text, file=sys.stderr, flush=True)
+            print(f"{self._queue.name}: {said}, {quantity(workers, 'worker')}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Show the end."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import shmq
 from tests.engine.child import eventually
-from tests.engine.test_shutdown import in_thread
+from tests.engine.lifecycle.test_shutdown import in_thread
 
 
 def begin(call: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:

@@ -9,7 +9,7 @@ import pytest
 import shmq
 from tests.conformance.crowd import begin, settled
 from tests.engine.child import eventually
-from tests.engine.test_shutdown import finish
+from tests.engine.lifecycle.test_shutdown import finish
 
 Queue = shmq.Queue[Any]
 

@@ -10,7 +10,7 @@ import pytest
 import shmq
 from tests.conformance.crowd import asleep, begin, crowd
 from tests.engine.child import eventually
-from tests.engine.test_shutdown import finish
+from tests.engine.lifecycle.test_shutdown import finish
 from tests.support.size import sized
 
 Queue = shmq.Queue[Any]

@@ -16,7 +16,7 @@ import pytest
 
 import shmq
 from tests.support.health import check_empty
-from tests.support.offspring import Offspring, Say, eventually, family
+from tests.support.offspring import Offspring, Say, eventually, falls_asleep, family, state_of
 from tests.support.size import sized
 
 PATIENCE = 0.1
@@ -26,15 +26,6 @@ LONGEST = 1.5  # seconds
 ROUNDS = sized(8, 100)
 
 Queue = shmq.Queue[Any]
-
-
-def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
-
-
-def falls_asleep(child: Offspring) -> None:
-    """It has said what it had to say, and calls nothing else that blocks."""
-    eventually(lambda: state_of(child.pid) == "S", "it sleeps")
 
 
 def stop(child: Offspring) -> None:

@@ -9,21 +9,22 @@ import pytest
 
 from builds.extension_tree import interpreter_of, tree_around
 from builds.native_build import RACE, SANITIZED, Variant, built
+from tests.native.c_programs import said_by
 from tests.support.size import FULL, sized
 
 # Together they call every function of native/python; the rest of the suite with SHMQ_FULL=1.
 QUICK = [
     "tests/unit/test_directory.py",
     "tests/unit/test_selector.py",
-    "tests/engine/test_batches.py",
-    "tests/engine/test_browse.py",
-    "tests/engine/test_counts.py",
-    "tests/engine/test_dead_letters.py",
-    "tests/engine/test_loans.py",
-    "tests/engine/test_settlement.py",
-    "tests/engine/test_views.py",
-    "tests/engine/test_closing.py",
-    "tests/engine/test_shutdown.py",
+    "tests/engine/messages/test_batches.py",
+    "tests/engine/messages/test_browse.py",
+    "tests/engine/messages/test_counts.py",
+    "tests/engine/messages/test_dead_letters.py",
+    "tests/engine/messages/test_loans.py",
+    "tests/engine/messages/test_settlement.py",
+    "tests/engine/messages/test_views.py",
+    "tests/engine/lifecycle/test_closing.py",
+    "tests/engine/lifecycle/test_shutdown.py",
 ]
 WHOLE = ["tests/unit", "tests/engine", "tests/mp"]
 RUN_SECONDS = sized(2400, 3600)
@@ -60,18 +61,7 @@ def run_under(variant: Variant, preload: str, tests: list[str], base: Path, vari
     assert str(tree) in said, f"these tests would run against {said}"
     options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={base}"]
     options += ["-m", "not alone", "--rootdir", str(tree)]
-    result = subprocess.run(
-        [python, "-m", "pytest", *options, *tests],
-        cwd=tree,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=RUN_SECONDS,
-        check=False,
-    )
+    result = said_by([python, "-m", "pytest", *options, *tests], RUN_SECONDS, cwd=tree, env=environment)
     assert result.returncode == 0, f"exit code {result.returncode}\n{result.stdout[-8000:]}"
     assert " passed" in result.stdout
     return result.stdout
@@ -96,5 +86,5 @@ def test_threads_that_are_cut_off_amid_calls_race_with_nobody(tool: Callable[[st
     known = tmp_path / "known"
     known.write_text("race:_dl_deallocate_tls\n")  # a thread's own variables go with it, which the sanitizer misses
     variables = {"TSAN_OPTIONS": f"exitcode=99:history_size=4:report_signal_unsafe=0:suppressions={known}"}
-    tests = ["tests/engine/test_closes_amid_calls.py", "-k", "cut_off"]
+    tests = ["tests/engine/lifecycle/test_closes_amid_calls.py", "-k", "cut_off"]
     run_under(RACE, library("libtsan.so"), tests, tmp_path / "inner", variables)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from builds.native_build import ROOT, WEAK, built
+from tests.native.c_programs import said_by
 from tests.support.size import sized
 
 SCENARIOS = sorted(
@@ -24,16 +25,7 @@ def _gcc(tool: Callable[[str], str]) -> None:
 
 
 def weak(*arguments: str | int) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [built(WEAK, targets=("weak",)) / "weak", *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=RUN_SECONDS,
-        check=False,
-    )
+    return said_by([built(WEAK, targets=("weak",)) / "weak", *map(str, arguments)], RUN_SECONDS)
 
 
 @pytest.mark.timeout(4000)

@@ -5,7 +5,7 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,6 @@ from tests.support.size import sized
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(back_off, "FIRST", 0.001)
-
-
-@pytest.fixture
-def broker() -> Iterator[shmq.Broker]:
-    with shmq.open(memory="32MiB") as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("method", [None, "fork", "spawn", "forkserver"])

@@ -1,19 +1,12 @@
 """The words of the log about failed attempts: how many, and how loud."""
 
 import logging
-from collections.abc import Iterator
 
 import pytest
 
 import shmq
 from tests.engine.child import eventually
 from tests.pool import handlers
-
-
-@pytest.fixture
-def broker() -> Iterator[shmq.Broker]:
-    with shmq.open(memory="32MiB") as opened:
-        yield opened
 
 
 def test_tracebacks_of_all_attempts_are_logged_where_they_are_asked_for(

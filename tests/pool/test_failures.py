@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,12 +18,6 @@ from tests.engine.child import eventually
 from tests.pool import handlers
 
 LONG = 600.0  # seconds; nothing in these tests waits for it
-
-
-@pytest.fixture
-def broker() -> Iterator[shmq.Broker]:
-    with shmq.open(memory="32MiB") as opened:
-        yield opened
 
 
 def said(caplog: pytest.LogCaptureFixture, *loggers: str) -> list[str]:

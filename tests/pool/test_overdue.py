@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,6 @@ import shmq
 from shmq.pool import others, overdue
 from tests.engine.child import eventually
 from tests.pool import handlers
-
-
-@pytest.fixture
-def broker() -> Iterator[shmq.Broker]:
-    with shmq.open(memory="32MiB") as opened:
-        yield opened
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:

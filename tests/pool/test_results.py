@@ -16,13 +16,6 @@ import shmq
 from tests.engine.child import eventually
 from tests.pool import handlers
 
-
-@pytest.fixture
-def broker() -> Iterator[shmq.Broker]:
-    with shmq.open(memory="32MiB") as opened:
-        yield opened
-
-
 done: list[Any] = []
 
 

@@ -2,19 +2,12 @@
 
 import multiprocessing
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import shmq
 from tests.pool import handlers
-
-
-@pytest.fixture
-def broker() -> Iterator[shmq.Broker]:
-    with shmq.open(memory="32MiB") as opened:
-        yield opened
 
 
 def pool(queue: shmq.Queue[Any], processes: int, **options: Any) -> shmq.WorkerPool[Any, Any]:

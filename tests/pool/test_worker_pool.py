@@ -19,12 +19,6 @@ from tests.pool import handlers
 from tests.support.size import sized
 
 
-@pytest.fixture
-def broker() -> Iterator[shmq.Broker]:
-    with shmq.open(memory="32MiB") as opened:
-        yield opened
-
-
 def pool(queue: shmq.Queue[Any], handler: Any, processes: int = 2, **options: Any) -> shmq.WorkerPool[Any, Any]:
     return shmq.WorkerPool(queue, handler, processes=processes, **options)
 

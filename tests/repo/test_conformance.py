@@ -107,4 +107,4 @@ def test_the_tool_has_help_and_refuses_what_it_does_not_know() -> None:
     one = subprocess.run([command, "S46"], stdout=subprocess.PIPE, text=True, check=True).stdout
     assert "tests/repo/test_architecture.py::" in one
     many = subprocess.run([command, "G8"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    assert "tests/engine/test_encryption.py" in many
+    assert "tests/engine/disk/test_encryption.py" in many

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import shmq
 from shmq.spark import local_session
 from shmq.spark.jvm import Jvm
 from tests.spark.warm_driver import WarmDriver
@@ -28,3 +30,9 @@ def warm_driver(with_spark: Jvm, tmp_path_factory: pytest.TempPathFactory) -> It
     """For programs that start a Spark of their own, one after another."""
     with WarmDriver.running(tmp_path_factory.mktemp("warm")) as driver:
         yield driver
+
+
+@pytest.fixture
+def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
+    with shmq.open(broker_dir, memory="32MiB") as opened:
+        yield opened

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,12 +17,6 @@ from shmq.spark.options import SourceOptions
 from shmq.spark.stream_source import StreamSource
 
 WALL = 1_764_300_000.0  # 2025-11-28T03:20:00Z
-
-
-@pytest.fixture
-def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
-    with shmq.open(broker_dir, memory="32MiB") as opened:
-        yield opened
 
 
 def read(broker: shmq.Broker, columns: Any = ("body",), **options: Any) -> list[Any]:

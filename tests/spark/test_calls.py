@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,12 +14,6 @@ from shmq.spark.options import SinkOptions, SourceOptions
 from shmq.spark.sink import BatchSink
 from shmq.spark.stream_source import Limit, StreamSource
 from shmq.spark.subscription import claims_name
-
-
-@pytest.fixture
-def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
-    with shmq.open(broker_dir, memory="32MiB") as opened:
-        yield opened
 
 
 def options(broker: shmq.Broker, **more: str) -> SourceOptions:

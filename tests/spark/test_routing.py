@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +32,6 @@ class Routed(Engine):
 
     def queue_of(self, body: bytes) -> str | None:
         return TARGETS[int(body) % 3]
-
-
-@pytest.fixture
-def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
-    with shmq.open(broker_dir, memory="32MiB") as opened:
-        yield opened
 
 
 def sink(broker: shmq.Broker, **options: str) -> SinkOptions:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,12 +16,6 @@ from shmq.spark.stream_source import Limit, StreamSource
 from shmq.spark.subscription import claims_name
 
 OWN = ["orders.a.spark.etl", "orders.a.stage.0123456789abcdef", "orders.a.published", "orders.a.dead"]
-
-
-@pytest.fixture
-def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
-    with shmq.open(broker_dir, memory="32MiB") as opened:
-        yield opened
 
 
 def stream(broker: shmq.Broker, **more: str) -> StreamSource:

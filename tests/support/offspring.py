@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -115,3 +116,12 @@ def eventually(condition: Callable[[], object], what: str, limit: float = LIMIT)
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {limit} s: {what}")
         time.sleep(0.002)
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+
+
+def falls_asleep(child: Offspring) -> None:
+    """It has said what it had to say, and calls nothing else that blocks."""
+    eventually(lambda: state_of(child.pid) == "S", "it sleeps")

@@ -68,13 +68,3 @@ def test_a_snapshot_cannot_be_changed_and_can_be_pickled(snapshot: Any) -> None:
         setattr(snapshot, field, None)
     assert not hasattr(snapshot, "__dict__")
     assert pickle.loads(pickle.dumps(snapshot)) == snapshot
-
-
-def test_the_fields_are_those_of_the_published_surface() -> None:
-    fields = {kind.__name__: [f.name for f in dataclasses.fields(kind)] for kind in (ProcessInfo, Death, Alerts)}
-    assert fields == {
-        "ProcessInfo": ["pid", "name", "started_at", "state", "unsettled", "pinned_bytes"],
-        "Death": ["queue", "reason", "error", "at", "pids", "signal"],
-        "Alerts": ["messages", "bytes", "message_bytes", "age", "repeat"],
-    }
-    assert Alerts().repeat == 30.0
