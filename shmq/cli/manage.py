@@ -30,12 +30,12 @@ def purge(session: Session, queue: str, yes: bool, selector: str | None) -> None
         if selector is None:
             counted = found.statistics()
             count = counted.ready + counted.delayed
-            confirm(f"Throw away what is ready or delayed in {queue!r} (messages: {count:,})?", yes=yes)
+            confirm(f"Throw away the ready and delayed messages of {queue!r} ({count:,})?", yes=yes)
         else:
             count = sum(1 for _ in found.browse(selector=selector))
             if count == 0:
                 say(nothing_selected(found, selector))
-            confirm(f"Throw away what is selected in {queue!r} (messages: {count:,})?", yes=yes)
+            confirm(f"Throw away the selected messages of {queue!r} ({count:,})?", yes=yes)
         purged = found.purge(selector=selector)
         session.result({"purged": purged}, str(purged))
 
@@ -53,7 +53,7 @@ def rm(session: Session, queue: str, yes: bool) -> None:
     """
     with session.open() as broker:
         found = session.queue(broker, queue)
-        confirm(f"Delete {queue!r} and what is in it (messages: {found.qsize():,})?", yes=yes)
+        confirm(f"Delete {queue!r} with its messages ({found.qsize():,})?", yes=yes)
         last = as_json(found.statistics())
         found.delete()
         session.result({"deleted": last})

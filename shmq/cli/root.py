@@ -40,13 +40,13 @@ _ENTRIES = {
     "move": Entry("shmq.cli.manage", "move", "Move messages to another queue: sends dead letters back."),
     "purge": Entry("shmq.cli.manage", "purge", "Throw away all messages that are ready or delayed."),
     "rm": Entry("shmq.cli.manage", "rm", "Delete a queue with its messages."),
-    "shutdown": Entry("shmq.cli.manage", "shutdown", "End a queue for everybody who uses it."),
+    "shutdown": Entry("shmq.cli.manage", "shutdown", "End a queue for all who use it."),
     "reopen": Entry("shmq.cli.manage", "reopen", "Take a queue that was shut down back into service."),
     "work": Entry("shmq.cli.work", "work", "Handle the messages of a queue by a function, in processes."),
     "destroy": Entry("shmq.cli.destroy", "destroy", "Delete the broker with its memory and its directory."),
     "check": Entry("shmq.cli.check", "check", "Look for damage in a broker that may be in use."),
     "gc": Entry("shmq.cli.gc", "gc", "Remove segments that no process uses."),
-    "spark": Entry("shmq.cli.spark", "spark", "Settle or publish what a run of Spark has left."),
+    "spark": Entry("shmq.cli.spark", "spark", "Settle or publish messages that a run of Spark has left."),
     "pipeline": Entry("shmq.cli.pipeline", "pipeline", "Count, archive and replay entries by Spark."),
     "gateway": Entry("shmq.cli.gateway", "gateway", "Serve the queues to Spark on other hosts."),
     "doctor": Entry("shmq.cli.doctor", "doctor", "Look whether this machine is fit for shmq."),
@@ -89,7 +89,7 @@ def _key_option(variable: str | None) -> click.Option:
         envvar=variable,
         expose_value=False,
         callback=_set_key_file,
-        help="File with the key of what the broker has on disk; default $SHMQ_ENCRYPTION_KEY_FILE.",
+        help="File with the key of the broker's messages on disk; default $SHMQ_ENCRYPTION_KEY_FILE.",
     )
 
 

@@ -91,7 +91,7 @@ def _noticed() -> Iterator[list[int]]:
     metavar="N",
     help="Processes; default: one for each CPU. 0: this one.",
 )
-@click.option("--results", metavar="QUEUE", help="Gets what the function returns.")
+@click.option("--results", metavar="QUEUE", help="Gets the results of the function.")
 @click.option("--until-empty", is_flag=True, help="End when nothing is ready, delayed or unsettled any more.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="For one call; a worker that is over it is killed.")
 @selector_option

@@ -47,4 +47,4 @@ def check_producers(processes: Sequence[BaseProcess]) -> None:
     """Raises RuntimeError if one of them, all of which have ended, has failed."""
     failed = [process.exitcode for process in processes if process.exitcode != 0]
     if failed:
-        raise RuntimeError(f"producers failed with exit codes {failed}; read what they wrote on stderr")
+        raise RuntimeError(f"producers failed with exit codes {failed}; read their errors on stderr")

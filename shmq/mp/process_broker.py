@@ -122,7 +122,7 @@ def _rejoined(key: str, encryption_key: EncryptionKey | None) -> Membership:
         if _key is not None:
             return rejoin(key, None, _key)
         raise OptionsMismatch(
-            "the queue's maker encrypts what goes to disk",
+            "the queue's maker encrypts messages that go to disk",
             figures="its key is not known here",
             remedy="call shmq.mp.set_encryption_key() with the same key before the queue is unpickled",
         ) from error

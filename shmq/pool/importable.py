@@ -124,7 +124,7 @@ def remedy_at_the_start(context: BaseContext, code: int, text: str) -> str:
         code: with which the last one ended.
         text: its error; "": it told none.
     """
-    plain = "call initializer and handler in a plain process to see what is wrong; no message is lost"
+    plain = "call initializer and handler in a plain process to see the error; no message is lost"
     begin = f"put what starts the pool behind {_GUARD}, for workers import the program"
     if code == UNGUARDED:
         return begin

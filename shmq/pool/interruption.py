@@ -14,8 +14,8 @@ from typing import Any
 __all__ = ["Interruption", "no_ctrl_c"]
 
 _WHAT_HAPPENS = {
-    1: "finishing what is in hand; Ctrl-C or SIGTERM once more ends at once and gives it back",
-    2: "ends at once; what is in hand goes back",
+    1: "finishing the messages in hand; Ctrl-C or SIGTERM once more ends at once and gives them back",
+    2: "ends at once; the messages in hand go back",
 }
 
 

@@ -40,5 +40,5 @@ class Others:
         elif now - self._since >= LONG_CALL:
             self._told = True
             name, held = job.queue.name, quantity(statistics.unsettled, "message")
-            text = "the pool of queue %r waits for %s that other consumers have in hand; shmq ps shows who has some"
+            text = "the pool of queue %r waits for %s that other consumers have in hand; shmq ps shows these processes"
             _LOG.warning(text, name, held, extra={"queue": name})

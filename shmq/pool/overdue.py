@@ -81,7 +81,7 @@ class Overdue:
             hand = worker.hand.seen()
             why = None if hand is None else self._why_over(worker, hand, queue, now)
             if why is not None:
-                back = "" if worker.was_robbed else "; what it had in hand goes back, counted as a death"
+                back = "" if worker.was_robbed else "; the message goes back, counted as a death"
                 say(self._name, worker, f"{why}; it is killed and replaced{back}")
                 worker.kill(why)
                 continue
@@ -124,7 +124,7 @@ def _was_taken(worker: WorkerProcess, hand: InHand, queue: Queue[Any]) -> bool:
 def _state_of(worker: WorkerProcess, hand: InHand | None, waits: bool) -> tuple[int | str, float, str] | None:
     """The state of the worker that is to be told of, from when on, and the words; None: there is none."""
     if worker.ended is not None:
-        what = worker.ended.left or "what runs at its exit"
+        what = worker.ended.left or "code that runs at its exit"
         return (
             "end",
             worker.ended_at + PROCESS_END,

@@ -276,7 +276,7 @@ class Supervisor:
         in_hand = worker.tally.still_open()
         self._total.add(worker.pid, worker.tally, taken=worker.was_robbed)
         name, text = self._job.queue.name, worker.ended.text if worker.ended is not None else ""
-        had = "" if in_hand is None else f"; what it had in hand (message {in_hand[0]}) goes back"
+        had = "" if in_hand is None else f"; its message {in_hand[0]} goes back"
         if worker.ended is not None and worker.ended.why in ("stopped", "worn", "drained", "deleted", "results"):
             self._note_end(worker)
         elif worker.killed_for is not None:

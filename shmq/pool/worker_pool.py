@@ -315,7 +315,7 @@ class WorkerPool(Generic[T, R]):
 
 
 def _check_context(value: object) -> BaseContext:
-    remedy = 'give "fork", "spawn" or "forkserver", or what multiprocessing.get_context() answers'
+    remedy = 'give "fork", "spawn" or "forkserver", or a context of multiprocessing.get_context()'
     if value is None:
         return multiprocessing.get_context("forkserver")
     if isinstance(value, str):

@@ -75,7 +75,7 @@ def lost(wanted: EntryRange, found: int) -> DataLost:
         f"entries of queue {wanted.queue!r} are gone, which Spark has planned to read",
         figures=f"{found} of {wanted.rows}, at positions {wanted.begin} to {wanted.end - 1} of {wanted.held_by!r}",
         remedy="they were purged, moved or consumed, or acknowledged by a later checkpoint than this one; "
-        "failOnDataLoss=false goes on with what there is",
+        "failOnDataLoss=false goes on with the entries that are there",
     )
 
 

@@ -209,7 +209,7 @@ class Publication:
             f"these rows come under an old number of {query!r}, and are not those that were published under it into "
             f"queue {self._target.name!r}",
             figures=f"published is batch {last.batch:,} with {last.rows:,} rows, this is batch {batch:,} with {rows:,}",
-            remedy="nothing of this batch is published. The checkpoint of the query is older than what was published: "
+            remedy="nothing of this batch is published. The checkpoint of the query is older than the published batch: "
             "it is a copy or a backup, or its last batches were removed; begin a new checkpoint. For a batch write "
             "give another idempotencyKey, or a higher idempotencyVersion",
         )

@@ -36,6 +36,6 @@ def _check(name: str) -> None:
     check_queue_name(name)
     if is_own_name(name):
         raise ValueError(
-            f"column 'queue': {name!r} is a name of what shmq has beside a queue: claims, stages, notes, dead letters; "
-            "rows go into a queue of yours"
+            f"column 'queue': {name!r} is a name of a queue that shmq has beside yours: claims, stages, notes, dead "
+            "letters; rows go into a queue of yours"
         )

@@ -64,7 +64,7 @@ def local_session(app: str = "shmq", cores: int = 2, attempts: int = 2, **conf: 
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as error:
-        text = f"{error}; pip install 'shmq[spark]' brings what shmq needs for Spark"
+        text = f"{error}; pip install 'shmq[spark]' brings the packages that shmq needs for Spark"
         raise ModuleNotFoundError(text, name=error.name, path=error.path) from error
     running = SparkContext._active_spark_context
     if running is not None:

@@ -100,8 +100,8 @@ class BatchSink:
             )
         if options.truncate and not overwrite:
             raise ValueError(
-                f'mode("append") leaves what is in queue {options.queue!r}, and truncate=true would throw it away; '
-                'use mode("overwrite"), or leave the option truncate out'
+                f'mode("append") leaves the messages of queue {options.queue!r}, and truncate=true would throw them '
+                'away; use mode("overwrite"), or leave the option truncate out'
             )
         self._options = options
         self._purge = overwrite

@@ -167,7 +167,7 @@ class StageWriter:
                 f"there is no room for another staging queue of {self._home.name!r}",
                 figures=f"{there:,} wait to be published, and {most:,} are the most for callers of a gateway",
                 remedy="they go when their batches are published, or stageTtl is over; on the gateway's host "
-                "`shmq spark publish QUEUE --drop-stages` deletes those that nobody has decided",
+                "`shmq spark publish QUEUE --drop-stages` deletes undecided ones",
             )
 
     def _close(self, name: str) -> None:

@@ -124,8 +124,8 @@ class Subscription:
             raise DataLost(
                 f"the queue {self._claims.name!r} was made anew since the checkpoint was written",
                 figures=f"then {reached.id}, now {self._id}; claimed were {reached.rows:,} entries",
-                remedy="the host was restarted, or the queue or its broker was deleted: what was claimed, and not "
-                "in a finished batch, is gone; failOnDataLoss=false goes on with what there is",
+                remedy="the host was restarted, or the queue or its broker was deleted: claimed entries outside of "
+                "finished batches are gone; failOnDataLoss=false goes on with the entries that are there",
             )
         return self.begin()
 
@@ -142,13 +142,14 @@ class Subscription:
         """
         if self._fails and start.position < self._record.acknowledged:
             raise DataLost(
-                f"the checkpoint is older than what was acknowledged of subscription {self._name!r} of queue "
+                f"the checkpoint is older than the last acknowledgement of subscription {self._name!r} of queue "
                 f"{self.queue!r}",
                 figures=f"it goes on at position {start.position:,} of {self._claims.name!r}, and all below "
                 f"{self._record.acknowledged:,} was acknowledged",
                 remedy="it is a copy or a backup, or its last batches were removed, or another query has read this "
-                "subscription. A new checkpoint begins with what is not acknowledged; failOnDataLoss=false goes on "
-                "with it in this one, where a sink may take new rows for those of an old batch",
+                "subscription. A new checkpoint begins with the entries that are not acknowledged; "
+                "failOnDataLoss=false goes on with them in this one, where a sink may take new rows for those of an "
+                "old batch",
             )
         reached = self._reached(start, entries, nbytes, timeout)
         if reached.position > start.position:

@@ -21,7 +21,7 @@ def test_a_terminal_is_asked(shell: Shell) -> None:
     shell("put", "orders", "later", "--delay", "3600")
     refused = shell.on_terminal("purge", "orders", typed="n\n")
     assert refused.code == 1
-    assert "Throw away what is ready or delayed in 'orders' (messages: 2)? [y/N]" in refused.out
+    assert "Throw away the ready and delayed messages of 'orders' (2)? [y/N]" in refused.out
     assert shell.on_terminal("purge", "orders", typed="y\n").code == 0
     assert shell.on_terminal("rm", "orders", typed="y\n").code == 0
     assert shell("ls", "--json").json == {"queues": {}}
@@ -58,7 +58,7 @@ def test_purge_peek_and_tail_take_a_selector(shell: Shell) -> None:
     none = shell("peek", "images", "--selector", "kind = 'gif'", expected=4)
     assert (none.out, "nothing that is selected" in none.words) == ("", True)
     asked = shell.on_terminal("purge", "images", "--selector", "kind = 'png'", typed="n\n")
-    assert "messages: 2" in asked.out + asked.words
+    assert "of 'images' (2)?" in asked.out + asked.words
     assert shell("purge", "images", "--selector", "kind = 'png'", "--yes").out == "2\n"
     assert shell("peek", "images").out == "jpeg\n"
     for command in ("peek", "tail", "purge"):

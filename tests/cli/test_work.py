@@ -154,7 +154,7 @@ def test_the_first_signal_finishes_what_is_in_hand(
         working.send_signal(stop)
         assert working.stderr is not None
         assert working.stderr.readline() == (
-            "finishing what is in hand; Ctrl-C or SIGTERM once more ends at once and gives it back\n"
+            "finishing the messages in hand; Ctrl-C or SIGTERM once more ends at once and gives them back\n"
         )
         gate = os.open(tmp_path / "gate", os.O_WRONLY)
         os.close(gate)
@@ -175,9 +175,9 @@ def test_the_second_signal_gives_back_what_is_in_hand(jobs: Shell, tmp_path: Pat
         assert working.stderr is not None
         assert working.stdout.readline() == "in hand\n"
         working.send_signal(signal.SIGINT)
-        assert working.stderr.readline().startswith("finishing what is in hand")
+        assert working.stderr.readline().startswith("finishing the messages in hand")
         working.send_signal(signal.SIGINT)
-        assert working.stderr.readline() == "ends at once; what is in hand goes back\n"
+        assert working.stderr.readline() == "ends at once; the messages in hand go back\n"
         _, words = rest_of(working)
         assert (working.returncode, words) == (130, "")
     finally:

@@ -285,7 +285,7 @@ def test_a_worker_that_is_killed_while_the_pool_ends_is_told(
         os.kill(worker.pid, signal.SIGKILL)
         stopping.join(60)
     (line,) = said(caplog, "shmq.pool")
-    assert line == f"worker {worker.pid} of queue 'jobs': killed by SIGKILL; what it had in hand (message 1) goes back"
+    assert line == f"worker {worker.pid} of queue 'jobs': killed by SIGKILL; its message 1 goes back"
     assert jobs.receive(timeout=5).redelivered
 
 

@@ -66,7 +66,7 @@ def test_a_call_that_is_over_the_time_limit_is_killed_and_counts_as_a_death(
     assert dead.death is not None
     assert (dead.body, dead.death.reason, dead.death.signal) == ("hang", "max_deaths", signal.SIGKILL)
     lines = said(caplog)
-    over = "its handler is over time_limit=1 s with message 1; it is killed and replaced; what it had in hand goes back"
+    over = "its handler is over time_limit=1 s with message 1; it is killed and replaced; the message goes back"
     assert [over in line for line in lines] == [True, True, False]
     assert "is dead now" in lines[2]
 

@@ -120,7 +120,7 @@ if __name__ == "__main__":
 """
 
 
-FINISHING = "finishing what is in hand; Ctrl-C or SIGTERM once more ends at once and gives it back\n"
+FINISHING = "finishing the messages in hand; Ctrl-C or SIGTERM once more ends at once and gives them back\n"
 
 
 def program(folder: Path, text: str) -> Path:
@@ -140,7 +140,7 @@ def test_a_killed_worker_loses_nothing_ten_times_in_a_row(tmp_path: Path) -> Non
         run = finished(tmp_path, KILLED_WORKER)
         assert (run.returncode, run.stdout) == (0, "")
         (line,) = run.stderr.splitlines()  # without any logging set up
-        assert re.fullmatch(r"worker \d+ of queue 'jobs': killed by SIGKILL; what it had in hand .*", line)
+        assert re.fullmatch(r"worker \d+ of queue 'jobs': killed by SIGKILL; its message .*", line)
 
 
 def test_a_loop_of_ones_own_ends_after_the_shutdown(tmp_path: Path) -> None:

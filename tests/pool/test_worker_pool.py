@@ -130,9 +130,7 @@ def test_a_message_that_kills_three_workers_is_dead_with_signal_and_pids(
     assert dead.death.error == f"3 processes died with it, pids {pids}; the last one killed by SIGKILL"
     assert jobs.statistics().deaths == 3
     texts = [record.getMessage() for record in caplog.records]
-    assert (
-        sum("killed by SIGKILL; what it had in hand (message 21) goes back, it is rep" in text for text in texts) == 3
-    )
+    assert sum("killed by SIGKILL; its message 21 goes back, it is replaced" in text for text in texts) == 3
     said = (
         "message 21 of queue 'jobs' is dead now (3 processes died with it, max_deaths=3); it went to queue 'jobs.dead'"
     )

@@ -106,7 +106,7 @@ def test_an_option_is_named_as_the_page_spells_it(
 @pytest.mark.parametrize("place", ["path", "uri"])
 def test_truncate_goes_with_overwrite_alone(broker: shmq.Broker, place: str) -> None:
     given = {place: (broker.path or "") if place == "path" else "grpc://localhost:1", "queue": "orders"}
-    with pytest.raises(ValueError, match=r'mode\("append"\) leaves what is in queue .orders., and truncate=true'):
+    with pytest.raises(ValueError, match=r'mode\("append"\) leaves the messages of queue .orders., and truncate=true'):
         batch_sink(given | {"truncate": "true"}, overwrite=False)
     with pytest.raises(ValueError, match=r'mode\("overwrite"\) would throw away'):
         batch_sink(given, overwrite=True)

@@ -124,7 +124,7 @@ def test_a_checkpoint_whose_last_batches_were_removed_is_refused_and_loses_nothi
     assert way.rows() == rows
     cut(checkpoint, batches)
     rows += put(broker, 60, 90)
-    with pytest.raises(DataLost, match=r"older than what was acknowledged of subscription 'etl'.*new checkpoint"):
+    with pytest.raises(DataLost, match=r"older than the last acknowledgement of subscription 'etl'.*new checkpoint"):
         way.run(checkpoint, now=now)
     assert way.rows() == rows[:60]
     assert broker.queue("orders").qsize() == 30
@@ -165,7 +165,7 @@ def test_a_copy_of_a_checkpoint_that_goes_on_beside_it_loses_and_doubles_nothing
     rows += put(broker, 37, 60)
     way.run(two)
     assert way.rows() == rows
-    with pytest.raises(DataLost, match="older than what was acknowledged"):
+    with pytest.raises(DataLost, match="older than the last acknowledgement"):
         way.run(one)
     rows += put(broker, 60, 70)
     way.run(two)

@@ -113,7 +113,7 @@ def test_rows_of_a_batch_keep_their_order_and_options_in_each_queue(broker: shmq
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("orders.spark.etl", "'orders.spark.etl' is a name of what shmq has beside a queue"),
+        ("orders.spark.etl", "'orders.spark.etl' is a name of a queue that shmq has beside yours"),
         ("orders.published", "rows go into a queue of yours"),
         ("", "name"),
         ("a" * 300, "name"),

@@ -265,7 +265,7 @@ def main(arguments: Sequence[str]) -> int:
             path.write_text(wanted[path])
         print(f"{path.relative_to(ROOT)}: {'differs from the headers' if arguments else 'written'}")
     if stale and arguments == ["--check"]:
-        print("run tools/layout_map, and look at what has changed", file=sys.stderr)
+        print("run tools/layout_map, and look at the changes", file=sys.stderr)
         return 1
     return 0
 

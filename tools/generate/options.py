@@ -301,7 +301,7 @@ def main(arguments: Sequence[str]) -> int:
             path.write_text(wanted[path])
         print(f"{path.relative_to(ROOT)}: {'differs from tools/options.toml' if arguments else 'written'}")
     if stale and arguments:
-        print("run tools/options, and look at what has changed", file=sys.stderr)
+        print("run tools/options, and look at the changes", file=sys.stderr)
         return 1
     return 0
 

@@ -96,7 +96,7 @@ const char *shmq_flow_fault(shmq_ring *r) {
         return "the messages on disk end beyond the tail, where no producer has put one";
     }
     if (w.flow != 0 && shmq_load_seq(&front.shm->cold) == 0 && shmq_load_seq(&front.shm->tail) != 0) {
-        return "the queue has flowed to disk, but its front ring has no cold records, which order what comes back";
+        return "the queue has flowed to disk, but its front ring has no cold records, which order messages that come back";
     }
     uint64_t tried = shmq_load_seq(&r->shm->tried); /* before the tail, which only rises */
     if (tried > shmq_load_seq(&r->shm->tail) + 1) {

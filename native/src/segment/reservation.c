@@ -27,7 +27,7 @@ shmq_status shmq_no_space(const shmq_member *m, uint64_t bytes, uint64_t kept) {
     (void)shmq_shm_left(m, &left, &size);
     return shmq_fail(SHMQ_NO_SPACE,
                      "/dev/shm is full\n%llu bytes needed, %llu of %llu left, %llu of them kept for slots\n"
-                     "remove what is not used there, or enlarge it (in Docker --shm-size)",
+                     "remove unused files there, or enlarge it (in Docker --shm-size)",
                      (unsigned long long)bytes, (unsigned long long)left, (unsigned long long)size,
                      (unsigned long long)kept);
 }

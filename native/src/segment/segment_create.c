@@ -49,7 +49,7 @@ static shmq_status no_space(uint64_t need) {
     }
     return shmq_fail(SHMQ_NO_SPACE,
                      "/dev/shm is full\n%llu bytes needed, %llu of %llu left\n"
-                     "remove what is not used there, or enlarge it (in Docker --shm-size)",
+                     "remove unused files there, or enlarge it (in Docker --shm-size)",
                      (unsigned long long)need, (unsigned long long)left, (unsigned long long)size);
 }
 

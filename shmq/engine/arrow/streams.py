@@ -29,7 +29,7 @@ def _arrow() -> Any:
     try:
         import pyarrow
     except ModuleNotFoundError as error:
-        text = f"{error}; pip install 'shmq[arrow]' brings what columns of a queue need"
+        text = f"{error}; pip install 'shmq[arrow]' brings it"
         raise ModuleNotFoundError(text, name=error.name, path=error.path) from error
     return pyarrow
 

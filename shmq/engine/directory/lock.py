@@ -172,7 +172,9 @@ def _wait(path: str, dir_fd: int, lock_fd: int) -> None:
         if now - began >= (LOCK_HELD if told else LONG_WAIT):
             by = f"by {', '.join(f'pid {pid}' for pid in pids) or 'a process that cannot be seen from here'}"
             if told:
-                raise _held(path, f"for {LOCK_HELD:.0f} seconds {by}", "look what that process does, or end it")
+                raise _held(
+                    path, f"for {LOCK_HELD:.0f} seconds {by}", "find out why that process does not go on, or end it"
+                )
             _LOG.warning(
                 "broker %s: waiting for its lock, held for %.0f seconds %s, which opens or deletes the broker; "
                 "after %.0f seconds that is an error",

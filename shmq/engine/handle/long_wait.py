@@ -29,7 +29,7 @@ _LIMITS: Final = {
     "FULL_BYTES": ("full at its max_bytes", "give it a larger max_bytes"),
     "FULL_RESIDENT": ("all its memory in use, and another process at work on it", "look for a stopped process"),
     "FULL_RING": ("all slots in use", "make it with a maxsize that has room for all"),
-    "FULL_DISK": ("no room on the disk for what does not fit into memory", ""),  # the remedy depends on the disk
+    "FULL_DISK": ("no room on the disk for messages that do not fit into memory", ""),  # the remedy depends on the disk
     "FULL_MEMORY": ("the broker's memory is used up", "open a broker with more memory="),
 }
 

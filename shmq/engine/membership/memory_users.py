@@ -44,7 +44,7 @@ def _remedies(most: list[tuple[int, str, str]], asking: str) -> list[str]:
     remedies = {
         "bodies": f"take messages out of {full[0]!r}" if full else "",
         "slots": f"delete queues that are not needed, as {idle[0]!r}" if idle else "",
-        "views and loans": "drop views (shmq ps shows who has them)",
+        "views and loans": "drop views (shmq ps shows their processes)",
     }
     found = [remedies[kind] for kind in dict.fromkeys(kinds) if remedies[kind]]
     if any(_OF_SPARK.search(name) for _, _, name in most):

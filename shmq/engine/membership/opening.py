@@ -67,7 +67,7 @@ def _known(known: Membership, key: EncryptionKey | None, *, rows: bool) -> Membe
 def _need_no_key(name: str, member: Member) -> None:
     if member.header()["key_check"]:
         raise OptionsMismatch(
-            f"the broker {name} encrypts what goes to disk",
+            f"the broker {name} encrypts messages that go to disk",
             figures="no encryption_key is given here",
             remedy="open it with the encryption_key with which it was made, and do so before a handle is unpickled",
         )

@@ -38,13 +38,13 @@ def taken_away(queue: OpenQueue, number: int, position: int, expires_ns: int, ou
     why, remedy = "", "its consumer was closed, or its queue had other options then; the work may be done twice"
     settings = settings_of(queue)
     if expires_ns and clock.monotonic_ns() >= expires_ns:
-        why, remedy = ": it had expired", "put it with a longer ttl, or work faster; what was done is done"
+        why, remedy = ": it had expired", "put it with a longer ttl, or work faster; its work is done all the same"
     elif settings["lease"] != _NEVER_NS:
         why = f": its lease of {settings['lease'] / 1e9:g} s was over"
         remedy = "others may have it by now; touch() it while you work, or give the queue a longer lease"
     elif settings["overflow"] == OVERFLOWS.index("drop_oldest"):
         why = ": its queue was full, and drops its oldest for the newest"
-        remedy = "what was done is done; give the queue a larger maxsize or max_bytes, or take messages faster"
+        remedy = "its work is done all the same; give the queue a larger maxsize or max_bytes, or take messages faster"
     return SettlementError(
         f"message {number} of queue {queue.name!r} was taken away before it was {outcome}{why}",
         figures=f"position {position}",

@@ -68,7 +68,7 @@ def _why(error: WorkerError) -> str:
     """For users of map_in_pool, who see neither the pool's queue nor its messages."""
     text = (
         f"no process of the pool can start: {error.figures}; call initializer and handler in a plain process to see "
-        "what is wrong; the next attempt of the task starts the pool again"
+        "the error; the next attempt of the task starts the pool again"
     )
     return "\n".join([text, *getattr(error, "__notes__", [])])
 

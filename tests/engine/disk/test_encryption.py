@@ -199,7 +199,7 @@ def test_a_process_that_has_only_looked_needs_the_key_to_open_it_and_uses_it(bro
     with shmq.open(broker_dir, memory=MEMORY, disk="1GiB", encryption_key=KEY) as broker:
         put_texts(jobs_of(broker), range(COUNT))
     with open_to_look(broker_dir) as looking:
-        with pytest.raises(shmq.OptionsMismatch, match="encrypts what goes to disk"):
+        with pytest.raises(shmq.OptionsMismatch, match="encrypts messages that go to disk"):
             shmq.open(broker_dir, create=False)
         with pytest.raises(shmq.OptionsMismatch, match="another encryption_key"):
             shmq.open(broker_dir, create=False, encryption_key=OTHER)
