@@ -33,8 +33,8 @@ void act_receive_news(act *a) {
     for (uint32_t i = 0; i < COUNT; i++) {
         of[i].q = a->q[queues[i]];
         of[i].owner = shmq_self(of[i].q);
-        shmq_news_begin(&news[i], of[i].q);
     }
+    shmq_news_begin(news, of, COUNT);
     const shmq_taking t = {0};
     act_begin(a, CALL_RECEIVE, QUEUE_A, 0);
     shmq_status status = shmq_receive_news(of, news, COUNT, 0, &t, &from, &d);

@@ -146,9 +146,7 @@ static consumer_news *news_of(py_consumer *whole, PyObject *parts) {
         consumer_news_free(n);
         return PyErr_Occurred() ? NULL : (consumer_news *)PyErr_NoMemory();
     }
-    for (uint32_t i = 0; i < n->s.count; i++) {
-        shmq_news_begin(&n->of[i], n->s.of[i].q);
-    }
+    shmq_news_begin(n->of, n->s.of, n->s.count);
     n->parts = parts;
     return whole->news = n;
 }

@@ -113,6 +113,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("page", "<u8", 0, 8),
             ("name_hash", "<u8", 0, 16),
             ("news", "<u8", 0, 24),
+            ("group_news", "<u8", 0, 32),
         ),
     ),
     "process": (

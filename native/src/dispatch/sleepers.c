@@ -102,7 +102,10 @@ static bool wake_one(shmq_queue *q, uint32_t chunk, uint64_t of) {
     return false;
 }
 
-void shmq_news_raise(shmq_queue *q) { shmq_add_seq(&q->m->directory[q->index].news, 1); }
+void shmq_news_raise(shmq_queue *q) {
+    shmq_add_seq(&q->m->directory[q->index].news, 1);
+    shmq_add_seq(&q->m->directory[shmq_news_group(q->index)].group_news, 1);
+}
 
 static void wake_all_of(shmq_queue *q, shmq_a64 *bits, uint32_t chunk) {
     uint64_t word = shmq_swap_seq(bits, 0);

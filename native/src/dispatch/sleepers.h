@@ -16,6 +16,8 @@ void shmq_notify_starved(shmq_queue *q);
 void shmq_notify(shmq_queue *q);
 /* Consumers of several queues look at this one again (news.h). */
 void shmq_news_raise(shmq_queue *q);
+/* The directory entry with the count of news of 64 queues. */
+static inline uint32_t shmq_news_group(uint32_t index) { return index & ~UINT32_C(63); }
 /* Wakes every sleeping consumer and browser: the terms have changed by which takers get messages. */
 void shmq_notify_consumers(shmq_queue *q);
 

@@ -289,7 +289,8 @@ static inline uint64_t shmq_granule_word(uint64_t old, uint32_t kind, uint32_t p
  *   8   page        maker, before LIVE                    all who found LIVE or DELETED
  *   16  name_hash   maker, before LIVE                    who looks for a name
  *   24  news        who takes the news bit of its queue, + 1   consumers of several queues, see news.h
- *   32  reserved    0
+ *   32  group_news  the same, behind that: of the first entry of 64, for all of these
+ *   40  reserved    0
  *
  * word: state 8 | incarnation 32 (bits 32 to 63); CAS FREE -> LIVE makes a queue, LIVE -> DELETED
  * when it was taken out of service (queue.state) and has no message any more; DELETED -> FREE when no member uses it any more (its memory may be used again then). */
@@ -299,13 +300,15 @@ typedef struct shmq_directory_shm {
     shmq_a64 page; /* offset of the queue page; written before word says LIVE */
     uint64_t name_hash; /* FNV-1a of the name: a look at the page is needed only when it fits */
     shmq_a64 news; /* never set back: who has seen it may have been away for long */
-    uint64_t reserved[4];
+    shmq_a64 group_news; /* likewise */
+    uint64_t reserved[3];
 } shmq_directory_shm;
 SHMQ_SIZE(shmq_directory_shm, 64);
 SHMQ_OFFSET(shmq_directory_shm, word, 0);
 SHMQ_OFFSET(shmq_directory_shm, page, 8);
 SHMQ_OFFSET(shmq_directory_shm, name_hash, 16);
 SHMQ_OFFSET(shmq_directory_shm, news, 24);
+SHMQ_OFFSET(shmq_directory_shm, group_news, 32);
 
 static inline uint32_t shmq_entry_state(uint64_t word) { return (uint32_t)word & 0xffu; }
 static inline uint32_t shmq_entry_incarnation(uint64_t word) { return (uint32_t)(word >> 32); }

@@ -1,13 +1,26 @@
 /* A consumer of several queues looks only at those of which there is news; see news.h. */
 #include "operations/news.h"
 
-void shmq_news_begin(shmq_news *news, const shmq_queue *q) {
-    *news = (shmq_news){.word = &q->m->directory[q->index].news, .seen = SHMQ_NO_NEWS};
+#include "dispatch/sleepers.h"
+
+void shmq_news_begin(shmq_news *news, const shmq_queue_wait *of, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        shmq_directory_shm *directory = of[i].q->m->directory;
+        news[i] = (shmq_news){.word = &directory[of[i].q->index].news,
+                              .group = &directory[shmq_news_group(of[i].q->index)].group_news,
+                              .first = i,
+                              .behind = i + 1};
+        if (i != 0 && news[i].group == news[i - 1].group) {
+            news[i].first = news[i - 1].first;
+            news[news[i].first].behind = i + 1;
+        }
+    }
+    shmq_news_forget(news, count);
 }
 
 void shmq_news_forget(shmq_news *news, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        news[i].seen = SHMQ_NO_NEWS;
+        news[i].seen = news[i].group_seen = SHMQ_NO_NEWS;
     }
 }
 
@@ -46,35 +59,61 @@ static shmq_status look_at(const shmq_queue_wait *w, shmq_news *n, shmq_delivery
 
 static bool has_none(const shmq_news *n) { return SHMQ_LIKELY(shmq_load_seq(n->word) == n->seen); }
 
-static uint32_t behind(uint32_t index, uint32_t count) { return index + 1 < count ? index + 1 : 0; }
+static uint32_t behind(uint32_t index, uint32_t count) { return index < count ? index : 0; }
 
-/* Passes by those that have none, from `first` on. *begin: how many of them before the first that has some. SHMQ_EMPTY: none
- * has; or the whole call decides, for consumers of one of them have ranks. Else as shmq_queue_usable: of a deleted one the
- * consumer is to hear whatever the others have. */
-static shmq_status pass_by(const shmq_queue_wait *of, const shmq_news *news, uint32_t count, uint32_t first,
-                           uint32_t *begin, uint32_t *from) {
-    *begin = count;
-    for (uint32_t i = 0, index = first; i < count; i++, index = behind(index, count)) {
-        if (has_none(&news[index])) {
+/* *begin: how many queues from the first one on come before the first one that has news. */
+typedef struct passing {
+    const shmq_queue_wait *of;
+    shmq_news *news;
+    uint32_t begin, from;
+} passing;
+
+/* Those at `index` to `end` of one group, `passed` behind the first. */
+static shmq_status pass_some(passing *p, uint32_t index, uint32_t end, uint32_t passed) {
+    shmq_news *group = &p->news[p->news[index].first];
+    bool whole = group == &p->news[index] && end == group->behind;
+    uint64_t seen = shmq_load_seq(group->group); /* before their words: a notifier raises it behind these */
+    if (SHMQ_LIKELY(seen == group->group_seen)) {
+        return SHMQ_OK;
+    }
+    for (; index < end; index++, passed++) {
+        if (has_none(&p->news[index])) {
             continue;
         }
-        *begin = i < *begin ? i : *begin;
-        *from = index;
-        SHMQ_TRY(shmq_queue_usable(of[index].q));
-        if (shmq_load_relaxed(&of[index].q->page->terms) != 0) {
+        whole = false;
+        p->begin = passed < p->begin ? passed : p->begin;
+        p->from = index;
+        SHMQ_TRY(shmq_queue_usable(p->of[index].q));
+        if (shmq_load_relaxed(&p->of[index].q->page->terms) != 0) {
             return SHMQ_EMPTY;
         }
+    }
+    group->group_seen = whole ? seen : group->group_seen;
+    return SHMQ_OK;
+}
+
+/* Passes by those that have none, from `first` on. SHMQ_EMPTY: none has; or the whole call decides, for consumers of one of
+ * them have ranks. Else as shmq_queue_usable: of a deleted one the consumer is to hear whatever the others have. */
+static shmq_status pass_by(passing *p, uint32_t count, uint32_t first) {
+    p->begin = count;
+    for (uint32_t passed = 0, index = first; passed < count;) {
+        uint32_t end = p->news[p->news[index].first].behind, left = count - passed;
+        end = end - index > left ? index + left : end;
+        SHMQ_TRY(pass_some(p, index, end, passed));
+        passed += end - index;
+        index = behind(end, count);
     }
     return SHMQ_OK;
 }
 
 static shmq_status offer(shmq_queue_wait *of, shmq_news *news, uint32_t count, uint32_t first, uint32_t *from,
                          shmq_delivery *d) {
-    uint32_t begin;
-    *from = 0;
+    passing p = {.of = of, .news = news};
     SHMQ_TRY(shmq_queue_enter(of[0].q)); /* one upkeep serves all */
-    SHMQ_TRY(pass_by(of, news, count, first % count, &begin, from));
-    for (uint32_t i = begin, index = (first + begin) % count; i < count; i++, index = behind(index, count)) {
+    shmq_status passed = pass_by(&p, count, first % count);
+    *from = p.from;
+    SHMQ_TRY(passed);
+    for (uint32_t i = p.begin, index = (first + p.begin) % count; i < count; i++, index = behind(index + 1, count)) {
         shmq_status status = has_none(&news[index]) ? SHMQ_EMPTY : look_at(&of[index], &news[index], d);
         if (status != SHMQ_EMPTY) {
             *from = index;

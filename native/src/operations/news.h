@@ -6,6 +6,9 @@
  * the bit takes it and adds 1 to `news`, as it wakes browsers: it does so with each transition that may make an entry
  * available, and with each change of service. Nobody asks, and nobody pays.
  *
+ * Behind that the notifier adds 1 to the count of 64 directory entries. A consumer that has passed all of its queues there by
+ * remembers that count of before, and passes all of them by with one load next time.
+ *
  * An entry that no notifier tells of is no news: the notifier was stopped before, or the consumer left the entry to
  * others. The consumer does not remember such a look, and forgets all that it remembers once in a patience. */
 #ifndef SHMQ_OPERATIONS_NEWS_H
@@ -19,9 +22,13 @@
 typedef struct shmq_news {
     shmq_a64 *word; /* `news` of its directory entry */
     uint64_t seen;  /* what it was before a look that found nothing */
+    /* Of its neighbours with the same group of directory entries: the first one, and behind the last one. Of the first one: */
+    uint32_t first, behind;
+    shmq_a64 *group;
+    uint64_t group_seen; /* what it was before a look by which none of them had news */
 } shmq_news;
 
-void shmq_news_begin(shmq_news *news, const shmq_queue *q);
+void shmq_news_begin(shmq_news *news, const shmq_queue_wait *of, uint32_t count);
 void shmq_news_forget(shmq_news *news, uint32_t count);
 /* The next message of those of these queues that may have one, without a wait; as shmq_receive_any. SHMQ_EMPTY: none has,
  * or only shmq_receive_any can say. *from: the queue that the answer is about. */

@@ -28,8 +28,8 @@ static void consume(int t) {
     for (uint32_t i = 0; i < 2; i++) {
         of[i].q = queue_of(t, i);
         of[i].owner = shmq_self(of[i].q);
-        shmq_news_begin(&news[i], of[i].q);
     }
+    shmq_news_begin(news, of, 2);
     for (uint32_t turn = 0;; turn++) {
         bool last = board.total == 2;
         uint32_t from = 0;
