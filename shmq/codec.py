@@ -153,8 +153,8 @@ def content_type_of(content: int, content_type: str | None) -> str:
 def encode(body: Any, codec: AnyCodec = None) -> Encoded:
     """The body as pieces of bytes with its content code.
 
-    Raises TypeError for a body that the codec does not take, naming the place and a remedy; with "pickle" what pickle
-    raises, with a Codec what its encode raises. Nothing is put then.
+    Raises TypeError for a body that the codec does not take, naming the place and a remedy. With "pickle" it raises the
+    errors of pickle, with a Codec those of its encode. Nothing is put then.
     """
     if codec is None:
         return _encode_default(body)

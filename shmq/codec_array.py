@@ -5,8 +5,8 @@
      12  {"dtype": ..., "shape": [...], "order": "C" or "F"} in JSON, filled with spaces up to a multiple of 64
     n*64  the elements, in that order
 
-A dtype is written as its text ("<f8", "<M8[ns]"), or with its fields, offsets and size if it is structured, or as
-[dtype, shape] inside of those. Nothing is ever unpickled, so arrays with objects are refused on both sides.
+A dtype is written as its text ("<f8", "<M8[ns]"). One that is structured is written with its fields, offsets and size,
+or as [dtype, shape] inside of those. Nothing is ever unpickled, so arrays with objects are refused on both sides.
 
 numpy is imported when the first array comes along, not before.
 """

@@ -1,7 +1,7 @@
 """JSON bodies, strict: only what comes back equal and of the same types is taken.
 
-The quick pass asks for the set of types in each container; only when it objects, or the encoder does, a slow pass looks
-for the place, for the error text.
+The quick pass asks for the set of types in each container. Only when it or the encoder objects, a slow pass looks for
+the place, for the error text.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ def encode_headers(
             bool, bytes or None, of these very types.
         content_type: of a body whose content code is 255.
         group: that the message belongs to, 1 to 255 bytes of UTF-8.
-        death: why the message is dead. Its error text is shortened where it does not fit, so that a message that could
-            be put can always be encoded once more with a death.
+        death: why the message is dead. Its error text is shortened where it does not fit. So a message that could be
+            put can always be encoded once more with a death.
 
     Raises TypeError for a header of another type and ValueError for a name, value or size out of range, both naming it.
 

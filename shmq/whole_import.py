@@ -1,6 +1,6 @@
 """Modules that are not imported with shmq, since most programs need few of them: each is whole before anybody sees it.
 
-A signal handler runs amid an import of its own thread, where the module is half-made; so the main thread has them
+A signal handler runs amid an import of its own thread, where the module is half-made. So the main thread has them
 imported by another one. A child that is forked amid another thread's import inherits a lock that nobody gives back; so
 forks wait.
 """

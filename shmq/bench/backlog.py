@@ -83,8 +83,8 @@ def _work(move: Callable[[Backlog, int], int], one: Backlog, count: int) -> tupl
 
 
 def round_of(key: str, load: Load, directory: str | None) -> Round:
-    """A process puts all messages, another one takes half of them, a third one puts and takes, in turn, as many as a
-    quarter, and a last one takes the rest. RuntimeError if some are missing.
+    """A process puts all messages, and another one takes half of them. A third one puts and takes, in turn, as many as
+    a quarter, and a last one takes the rest. RuntimeError if some are missing.
     """
     half = load.messages // 2
     steps = [(_put, load.messages), (_get, half), (_turn, half // 2), (_get, load.messages - half)]

@@ -246,7 +246,7 @@ class LmdbBacklog(_InFiles):
 
 
 class DropAllBacklog(_InFiles):
-    """The flow to disk that the founding broker had at first: at the limit all bodies in memory go to disk at once, and
+    """The flow to disk that the founding broker had at first. At the limit all bodies in memory go to disk at once, and
     each is loaded when its message is taken. A row a body in LMDB; its memory is one in /dev/shm."""
 
     name = "drop all, load on demand"

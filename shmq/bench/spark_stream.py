@@ -36,8 +36,8 @@ class StreamRow:
 def measure_streams(
     *, rows: int, batches: int, seconds: float, cores: int, progress: Callable[[str], None] = lambda text: None
 ) -> Iterator[StreamRow]:
-    """Streams of small batches: Spark's rate source into nothing; a toy source and sink in Python, the floor of what
-    Spark asks of those; a queue into nothing, a queue into a queue.
+    """Streams of small batches: Spark's rate source, a toy source and a queue into nothing, a toy into a toy, a queue
+    into a queue. The toys, in Python, are the floor: Spark's own price of a source and a sink.
 
     Arguments:
         rows: of a batch.

@@ -166,9 +166,9 @@ _SCALE_COLUMNS = {
 )
 @json_option
 def depth(depth: int, messages: int, rounds: int, memory: str | None) -> None:
-    """CPU time of put, get and ack in a queue of ten messages, and in a deep one. It takes 200 bytes of memory for
-    each message of the depth, and up to twice as much: a queue has a power of two of slots. With --memory it takes 160
-    bytes of disk for each.
+    """CPU time of put, get and ack in a queue of ten messages, and in a deep one. It takes 200 to 400 bytes of memory
+    for each message of the depth: a queue has a power of two of slots. With --memory it takes 160 bytes of disk for
+    each.
 
     \b
     Example:

@@ -19,8 +19,8 @@ __all__ = ["Interruption", "loading"]
 def loading() -> Iterator[None]:
     """In a `with` block, in which modules are loaded and nothing else happens, Ctrl-C ends the process at once.
 
-    KeyboardInterrupt is no way out there: it may come within a callback of the import system or of an object that goes,
-    where Python prints it and goes on; or a module takes it for its own failure.
+    KeyboardInterrupt is no way out there. It may come within a callback of the import system or of an object that goes,
+    where Python prints it and goes on. Or a module takes it for its own failure.
     """
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, leave):
@@ -36,8 +36,8 @@ def loading() -> Iterator[None]:
 class Interruption:
     """In a `with` block Ctrl-C is noted, and raised only where the program waits or writes: within allowed().
 
-    So it comes neither between the print and the ack of a message, nor while an object is being destroyed, where Python
-    would drop it and go on. A child that was forked meanwhile ends at once.
+    So it does not come between the print and the ack of a message. Nor does it come while an object is being destroyed,
+    where Python would drop it and go on. A child that was forked meanwhile ends at once.
     """
 
     def __init__(self) -> None:

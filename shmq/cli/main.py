@@ -61,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _open_what_is_closed() -> list[str]:
     """The names of the standard streams that the caller has closed (`shmq ls >&-`).
 
-    Python has None for them, and the next file that is opened gets their number: what a handler prints would go into
-    the broker's lock file. So the numbers are taken by what can be neither read nor written; words go nowhere.
+    Python has None for them, and the next file that is opened gets their number. So the output of a handler would go
+    into the broker's lock file. So the numbers are taken by what can be neither read nor written; words go nowhere.
     """
     closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
     for name in closed:

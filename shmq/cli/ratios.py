@@ -58,7 +58,8 @@ def ratios(context: click.Context, only: tuple[str, ...], every: bool, listing: 
     that a busy machine hardly matters; "times" is the median of the rounds' factors. A row has failed when it was above
     its allowed factor four times; the exit code is 1 then. "open": allowed, and above the goal. "reached": the goal.
 
-    It takes a minute or two, at most 1 GiB of /dev/shm at a time (with --all 2 GiB), and a few hundred MiB of disk.
+    It takes a minute or two, and a few hundred MiB of disk. It has at most 1 GiB of /dev/shm at a time (with --all 2
+    GiB).
 
     \b
     Example:

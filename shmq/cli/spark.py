@@ -28,7 +28,7 @@ def spark() -> None:
 def settle(session: Session, checkpoint: str, subscription: str) -> None:
     """Acknowledge the messages that a CHECKPOINT of an ended query proves to be done.
 
-    Spark acknowledges a batch when it plans the next one, so the last batch of a run stays in the queue of the
+    Spark acknowledges a batch when it plans the next one. So the last batch of a run stays in the queue of the
     SUBSCRIPTION's claims until the next run. Its entries are never handed out twice by that; they take memory.
 
     \b

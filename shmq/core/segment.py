@@ -197,8 +197,8 @@ def create(
         group: of the file, if its mode is 0o660.
         check: check_of() the key of what goes to disk; none: that is not encrypted.
 
-    Raises OutOfSpace if /dev/shm is full, BrokerError for a size that no segment can have or a /dev/shm that is no
-    tmpfs, PermissionError if we are no member of the group.
+    Raises OutOfSpace if /dev/shm is full, PermissionError if we are no member of the group. Raises BrokerError for a
+    size that no segment can have or a /dev/shm that is no tmpfs.
     """
     name = segment_name(uuid)
     patience_ns = round(patience * 1e9)
@@ -262,9 +262,9 @@ def attach(name: str, home: Home | None = ANONYMOUS) -> Member:
         name: below /dev/shm.
         home: the directory (its descriptor is duplicated, so that its deletion is noticed); None: nobody asks.
 
-    Raises BrokerNotFound when there is none, ForeignSegment for another broker's, PermissionError for another user's or
-    one that is not shared as its directory is, VersionMismatch, CorruptionError, OutOfSpace, and BrokerError when the
-    process table is full, or this process may not map so much.
+    Raises BrokerNotFound when there is none, ForeignSegment for another broker's. Raises PermissionError for another
+    user's or one that is not shared as its directory is. Raises BrokerError when the process table is full, or this
+    process may not map so much. Raises VersionMismatch, CorruptionError, OutOfSpace.
     """
     try:
         return Member(name, home)

@@ -29,8 +29,8 @@ def parse(message: shmq.Message[bytes]) -> list[Any]:
 def kill_one_at_work(pool: shmq.WorkerPool[bytes, Any], sources: shmq.Queue[bytes]) -> int | None:
     """Kill a worker that has a file in hand, and return its pid; None: just now none can be said to have one.
 
-    All are stopped before they are looked at. A worker counts what it has in hand a moment after it takes it or settles
-    it; only when these counts together are what the queue says nobody is in such a moment.
+    All are stopped before they are looked at. A worker counts its messages in hand a moment after it takes or settles
+    one. When these counts together equal the queue's count, no worker is in such a moment.
     """
     stopped = [worker.pid for worker in pool.processes() if _signal(worker.pid, signal.SIGSTOP)]
     killed = None

@@ -1,7 +1,7 @@
 """The driver: a program that parses and counts by Spark what comes from one queue, and puts the counts into another.
 
-It is started by the demo, and killed by it, too. A line on stdin asks it to finish what is there and to end; when stdin
-is closed, the demo is dead, and it ends at once with all of its processes.
+It is started by the demo, and killed by it, too. A line on stdin asks it to finish the messages that are there and to
+end. When stdin is closed, the demo is dead, and it ends at once with all of its processes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The processes that may still have a queue that its maker has dropped: children that were forked or spawned with it.
 
-A queue of multiprocessing ends with its last file descriptor. One of shmq has none, so its maker deletes it: at once if
-no process was started since and it was never pickled, else when every process that may have got it has ended. Nobody
-counts, so nobody who is killed is missing from the count:
+A queue of multiprocessing ends with its last file descriptor. One of shmq has none, so its maker deletes it. It does so
+at once if no process was started since and it was never pickled. Else it waits until every process that may have got it
+has ended. Nobody counts, so nobody who is killed is missing from the count:
 
 - each fork gets a pipe whose writing end stays with the child and what it forks, and is closed with the last of them;
 - a child that its maker spawns is multiprocessing's, whose sentinel is such a pipe;

@@ -18,8 +18,8 @@ _REMEDY: Final = f"give {KEY_BYTES} random ones, such as secrets.token_bytes({KE
 class EncryptionKey:
     """A key that was given. Never printed.
 
-    It is pickled for a child that multiprocessing starts, through the pipe between the two; otherwise only as the name
-    of its file, or, if it has none, not at all: then None comes out.
+    It is pickled for a child that multiprocessing starts, through the pipe between the two. Otherwise only the name of
+    its file is pickled. If it has none, None comes out.
 
     Arguments:
         value: the key; None: the file is read when the key is needed.

@@ -33,7 +33,7 @@ class NotImportable(TypeError):
 
 def check_importable(context: BaseContext) -> None:
     """Before a pool starts workers that are not forked. Does not return in a worker of a pool that imports a program
-    which starts its pool unguarded: that one ends with UNGUARDED, for the same would happen in each further one.
+    which starts its pool unguarded. That worker ends with UNGUARDED, for the same would happen in each further one.
 
     Arguments:
         context: how they are started.

@@ -15,9 +15,9 @@ __all__ = ["Owner"]
 class Owner:
     """Goes to a worker that is being started, by each start method.
 
-    By its pidfd, which is no pid that another process may have by then, and no pipe of which a forked child of the
-    owner may have an end, too; where a sandbox has none, by the pipe that multiprocessing keeps. And by the pipe of
-    reports: an owner that runs another program (exec) is the same process, and hears none.
+    By its pidfd, since another process may have its pid by then, and a forked child of it an end of its pipe. Where a
+    sandbox has no pidfd, by the pipe that multiprocessing keeps. And by the pipe of reports: an owner that runs another
+    program (exec) is the same process, and hears none.
     """
 
     def __init__(self) -> None:

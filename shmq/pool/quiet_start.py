@@ -23,8 +23,8 @@ class QuietStart(Generic[P]):
     """Wraps the target of a multiprocessing.Process: Ctrl-C is the affair of who started it.
 
     A terminal sends Ctrl-C to the whole group. A child that imports its modules then would die with a traceback on the
-    terminal, for it can ignore the signal only when its own code runs. So the first thing unpickled in it, before
-    the name of the target leads to an import, is a call that ignores the signal.
+    terminal: it can ignore the signal only when its code runs. So the first thing unpickled in it, before the name of
+    the target leads to an import, is a call that ignores the signal.
 
     Example:
         >>> Process(target=QuietStart(work), args=(queue,))  # doctest: +SKIP

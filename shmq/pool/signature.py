@@ -77,8 +77,8 @@ def _unfinished_kind(kind: type) -> tuple[str, str] | None:
 
 
 def unfinished(result: object, name: str, call: Callable[..., Any]) -> str | None:
-    """Of a result that stands for work which is not done, or holds such a thing in a list, tuple, set, deque or dict:
-    the text of an error. Coroutines are closed; what lies deeper is not looked for."""
+    """The text of an error for a result that stands for work which is not done. It may also hold such a thing in a
+    list, tuple, set, deque or dict. Coroutines are closed; what lies deeper is not looked for."""
     if isinstance(result, dict):
         parts: Collection[object] = result.values()
     elif isinstance(result, list | tuple | set | frozenset | deque):

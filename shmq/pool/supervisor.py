@@ -1,8 +1,8 @@
 """Keeps the workers of a pool: starts and replaces them, hears them, ends them.
 
-Nothing here looks around in a loop. The supervisor sleeps until a worker reports or ends, or somebody calls; it wakes
-by itself only while there is a reason: a worker that has not heard yet, a start to be tried again, a bar to draw, a
-lease or a time limit that may be over.
+Nothing here looks around in a loop. The supervisor sleeps until a worker reports or ends, or a thread calls it. It
+wakes by itself only while there is a reason: a worker that has not heard yet, a start to be tried again, a bar to draw,
+a lease or a time limit that may be over.
 """
 
 from __future__ import annotations

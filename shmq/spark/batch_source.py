@@ -33,9 +33,9 @@ class BatchSource:
         options: as SourceOptions has them.
         columns: of the rows, in their order; None: as the options say.
 
-    Guarantee: a look, not a snapshot: what is taken meanwhile may be missing, what is put after the planning is not
-    read, and no entry is read twice. Nothing is taken or changed; a batch that a killed driver had decided to put there
-    is put there first.
+    Guarantee: a look, not a snapshot. Entries that are taken meanwhile may be missing, those that are put after the
+    planning are not read, and none is read twice. Nothing is taken or changed. A batch that a killed driver had decided
+    to put there is put there first.
     """
 
     def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:

@@ -1,7 +1,7 @@
 """Several hosts as one source: each with a broker of its own, which a gateway serves.
 
 An offset has one key for each host and queue, `grpc://one:8815/orders`. Hosts know nothing of each other, so there is
-no order between their entries, and a host that does not answer fails the query, which goes on from its checkpoint.
+no order between their entries. A host that does not answer fails the query, which goes on from its checkpoint.
 """
 
 from __future__ import annotations

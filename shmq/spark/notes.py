@@ -1,8 +1,8 @@
 """Notes: what is decided about batches that are written into a queue, and what is done, in a queue beside it.
 
-`orders.published` holds them, as JSON. A note belongs to one queue `orders`, by its identity: of another one of that
-name, which was deleted since, notes say nothing, and are thrown away. One note of each query is kept, and one of each
-key of batch writes.
+`orders.published` holds them, as JSON. A note belongs to one queue `orders`, by its identity. Notes of another one of
+that name, which was deleted since, say nothing of it, and are thrown away. One note of each query is kept, and one of
+each key of batch writes.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     {"empty": 0, "queues": {"orders": {"id": "9f2c...-3-7", "position": 4096, "rows": 4090}}, "version": 1}
 
 Of each queue the offset names the claimed entries below `position` (see claim.py), `rows` of them since the query's
-first batch. Between two positions there may be places that hold nothing, since a mover was killed: the rows say how
+first batch. Between two positions there may be places that hold nothing, since a mover was killed. The rows say how
 many entries a range has, so that a missing one is noticed. `id` is of the queue that holds them: another one, made anew
 under its name, has another id.
 """

@@ -48,8 +48,8 @@ def undecided(target: Queue[Any]) -> list[Queue[Any]]:
 
 
 def finish_decided(target: Queue[Any]) -> None:
-    """For whoever is about to read the queue: what a driver has decided and not moved before it died is moved now, as
-    far as there is room. Where another process publishes at this moment nothing is done."""
+    """For a process that is about to read the queue. It moves rows that a driver decided and did not move before it
+    died, as far as there is room. Where another process publishes at this moment nothing is done."""
     notes = notes_of(target)
     if notes is not None and any(not note.prepared for _, note in notes.undone()):
         with contextlib.suppress(Full, ConsumerRefused):
@@ -83,9 +83,9 @@ class Publication:
     ) -> bool:
         """Decides for this batch, and moves its rows. False: it was published before; its stages are dropped.
 
-        Raises DataLost if a stage is not as it was written, or a later batch of the query, or this one with other
-        rows, was published before: nothing is decided then. Full after the timeout: the batch is decided, and the next
-        who comes goes on.
+        Raises DataLost if a stage is not as it was written. Raises it, too, if a later batch of the query, or this one
+        with other rows, was published before. Nothing is decided then. Full after the timeout: the batch is decided,
+        and the next who comes goes on.
         """
         with self._turn() as deadline:
             self._finish(deadline)

@@ -79,8 +79,8 @@ def drop(broker: Broker, stages: Iterable[Stage]) -> None:
 
 
 class StageWriter:
-    """Puts rows into staging queues, in their order: one for each queue into which they go, and a new one where one is
-    full, or has no slots left while there is memory for more.
+    """Puts rows into staging queues, in their order, one for each queue into which they go. It makes a new one where
+    one is full, or has no slots left while there is memory for more.
 
     Arguments:
         home: queue of the write: into which rows go that name none. Stages are named after it, and its notes decide.

@@ -105,7 +105,7 @@ def _no_hang() -> Iterator[None]:
 
 def _once(verb: Verb, copied: int) -> Once:
     copy, copies = bytes(copied), verb.times * verb.operations
-    # As messages do, each lies in a place of its own, in shared memory: a copy to one place, which stays in the caches,
+    # As messages do, each lies in a place of its own, in shared memory. A copy to one place stays in the caches, and
     # costs a quarter to half as much from 256 KiB on.
     places = max(1, min(copies, _PLACES // max(1, copied)))
     memory = memoryview(mmap.mmap(-1, places * copied or 1))

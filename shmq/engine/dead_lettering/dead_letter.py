@@ -158,7 +158,7 @@ def move_to_dead_letters(
         error: text, or an exception whose traceback is kept.
 
     Returns False if the message is not ours any more. Without room among the dead it stays locked, behind those of its
-    queue that wait already, and is tried again by later calls of this process.
+    queue that wait already. Later calls of this process try it again.
     """
     if not delivery.lock():
         return False

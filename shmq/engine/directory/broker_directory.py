@@ -112,9 +112,9 @@ class BrokerDirectory:
         A broker whose segment was lost, with a reboot or otherwise, gets a new one; its messages are gone, and a
         warning says so. One whose record was removed, or is an older one, is found by what its segment says of itself.
 
-        Raises PermissionError for another user's directory, BrokerError for one on a remote file system or whose record
-        names the segment of another directory, BrokerNotFound, OptionsMismatch when an option differs from the
-        broker's, CorruptionError for garbage in place of record or segment, VersionMismatch, OutOfSpace.
+        Raises PermissionError for another user's directory. Raises BrokerError for one on a remote file system or whose
+        record names the segment of another directory. Raises OptionsMismatch when an option differs from the broker's,
+        CorruptionError for garbage in place of record or segment. Raises BrokerNotFound, VersionMismatch, OutOfSpace.
         """
         if asked.mode is not None:
             check_mode(asked.mode)

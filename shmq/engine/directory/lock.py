@@ -157,8 +157,8 @@ def _patience(path: str, dir_fd: int) -> float:
 
 
 def _wait(path: str, dir_fd: int, lock_fd: int) -> None:
-    """Until the lock is ours; a long wait is told once. Raises BrokerError naming the process that holds it: stopped,
-    for longer than the broker's patience; or at work, for longer than any work takes that is done here."""
+    """Until the lock is ours; a long wait is told once. Raises BrokerError naming the process that holds it. It was
+    stopped for longer than the broker's patience, or at work for longer than any work here takes."""
     patience, began, pause, told = _patience(path, dir_fd), clock.monotonic(), 0.001, False
     stopped_since: dict[int, float] = {}
     while not _is_taken(lock_fd):

@@ -1,8 +1,8 @@
 """Deleting a broker: its segment, then its files, then its directory.
 
-Without its name in /dev/shm a segment is gone for all its members, whoever removed it: that is the step that counts.
-A death before it has changed nothing; one after it leaves a record of a lost segment, from which the next open makes an
-empty broker, and which the next deletion removes.
+Without its name in /dev/shm a segment is gone for all its members, whoever removed it: that is the step that counts. A
+death before it has changed nothing. One after it leaves a record of a lost segment. The next open makes an empty broker
+from it, and the next deletion removes it.
 
 Only what shmq has made is removed: files that hold what it writes, and on disk names that it gives. A directory without
 a record is no broker's, whatever its files are called.

@@ -1,7 +1,7 @@
 """Places of a queue's entries: where an entry stands in the order, what users call its position.
 
 A queue without priorities has one level, and a place is the position in its ring. Of a queue with priorities each level
-has places of its own, those of the most important level below all others: a lower place is always offered first.
+has places of its own. Those of the most important level are below all others: a lower place is always offered first.
 """
 
 from __future__ import annotations

@@ -231,8 +231,8 @@ def _watch_exit() -> None:
 
 
 def _at_exit() -> None:
-    # multiprocessing's own exit function joins the children first and then runs our finalizer; atexit would come before
-    # it, and an anonymous broker would be gone before a spawned child has joined it.
+    # The exit function of multiprocessing joins the children first and then runs our finalizer. atexit would come
+    # before it, and an anonymous broker would be gone before a spawned child has joined it.
     if "multiprocessing" not in _watching:
         close_all()
 
@@ -240,8 +240,8 @@ def _at_exit() -> None:
 def _watch_multiprocessing() -> None:
     """Children of multiprocessing end without atexit; it runs finalizers of its own, and forgets them at each fork.
 
-    Priority -100: after everything that programs register themselves, and after its own join of the children, so that
-    an anonymous broker outlives the children of the process that made it.
+    Priority -100: after everything that programs register themselves, and after its own join of the children. So an
+    anonymous broker outlives the children of the process that made it.
     """
     util = sys.modules.get("multiprocessing.util")
     if util is not None and "multiprocessing" not in _watching:

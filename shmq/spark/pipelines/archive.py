@@ -1,7 +1,7 @@
 """An archive: entries of queues in Parquet files, by day and queue, each of them once.
 
-An archive is a directory. Each broker and subscription that writes into it has a folder of its own there: Spark's log
-of the files that count belongs to one checkpoint, and a broker that was made anew begins a new one.
+An archive is a directory. Each broker and subscription that writes into it has a folder of its own there. For Spark's
+log of the files that count belongs to one checkpoint, and a broker that was made anew begins a new one.
 
     ARCHIVE/archive-5f3a09c1d2e4/day=2026-03-01/queue=orders/part-....parquet
     ARCHIVE/archive-5f3a09c1d2e4/_spark_metadata, _checkpoint
@@ -73,8 +73,8 @@ def start_archive(
         queues: their names.
         place: as Place says.
         subscription: one query at a time has it.
-        seconds: from the begin of a batch to that of the next one, until it is stopped; None: what is there now, and
-            then the query ends.
+        seconds: from the begin of a batch to that of the next one, until it is stopped; None: the entries that are
+            there now, and then the query ends.
 
     Guarantee: an entry is in its queue, among the claims of the subscription, or once in the archive, whoever is killed
     when. Readers that go by Spark's log of files see it once, others may see files of a batch that was not finished.

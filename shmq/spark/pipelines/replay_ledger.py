@@ -1,7 +1,7 @@
 """Which files of an archive were put into which queue: a replay that is repeated puts what is new, and no more.
 
 A file of an archive never changes. Before a replay puts anything, it writes down which files it is going to put, under
-a key; with this key the sink puts them once, however often that is tried. So whenever a replay dies, the next one does
+a key. With this key the sink puts them once, however often that is tried. So whenever a replay dies, the next one does
 again what was written down, under the same key, and then goes on with the rest.
 """
 

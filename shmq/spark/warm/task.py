@@ -25,8 +25,8 @@ _LOOK: Final = 1.0  # seconds without a reply until the task looks whether the p
 def through_pool(batches: Iterable[pa.RecordBatch], job: Job, where: str = "this task") -> Iterator[pa.RecordBatch]:
     """The results of all batches, in the order of the batches.
 
-    Its queue of replies has a name that no other task has, nor this one when it is tried again: so what an attempt has
-    left in the pool reaches nobody.
+    Its queue of replies has a name that no other task has, nor this one when it is tried again. So replies that an
+    attempt has left in the pool reach nobody.
 
     Arguments:
         batches: of the task.
@@ -105,7 +105,7 @@ class _Exchange:
         return ()
 
     def _reply(self) -> tuple[int, bool, bytes]:
-        """Number, whether it is an error, and body. A method of its own: the frames of an error that somebody keeps
-        must not keep the message, whose place in the shared memory this process would not leave then."""
+        """Number, whether it is an error, and body. A method of its own: the frames of an error that the program keeps
+        must not keep the message. This process would not leave its place in the shared memory then."""
         with self._replies.receive(timeout=_LOOK) as message:
             return int(str(message.headers[NUMBER])), bool(message.headers.get(ERROR)), message.body

@@ -1,9 +1,9 @@
 """By this package Spark finds the format "shmq" by itself.
 
-When Spark is first asked for a format that it does not know itself, it imports every package in the path whose name
-begins with pyspark_, in a process of its own, and asks it for DefaultSource. This one comes with each shmq, also where
-its needs for Spark were not installed; and an error of one package would take such formats of all others from Spark.
-So it has none: then there is no DefaultSource, and whoever asks for it is told why.
+When Spark is first asked for a format that it does not know itself, it starts a process of its own. That one imports
+every package in the path whose name begins with pyspark_, and asks it for DefaultSource. This one comes with each shmq,
+also where its needs for Spark were not installed. An error of one package would take such formats of all others from
+Spark. So it has none: then there is no DefaultSource, and whoever asks for it is told why.
 """
 
 from typing import Any
