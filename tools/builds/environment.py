@@ -5,9 +5,9 @@
 --without-tools: only what shmq itself needs; else also what tests, checks and formatters need.
 --spark: also PySpark, and a Java where there is none that Spark can use.
 
-The environment is `.venv` in the checkout (SHMQ_VENV names another directory). It holds shmq as an editable install,
-so a change of Python code needs nothing; a change of pyproject.toml, of anything in native/ or of the interpreter
-leads to a rebuild at the next start. Only the standard library is used here: this runs before anything is installed.
+The environment is `.venv` in the checkout (SHMQ_VENV names another directory). It holds shmq as an editable install, so
+a change of Python code needs nothing. A change of pyproject.toml, of anything in native/ or of the interpreter leads to
+a rebuild at the next start. Only the standard library is used here: this runs before anything is installed.
 """
 
 import fcntl
@@ -116,8 +116,8 @@ def activated() -> dict[str, str]:
 def build(wanted: dict[str, str], found: dict[str, str]) -> None:
     """Brings the environment from the found stamp to the wanted one.
 
-    The stamp grows with each finished part, so that an interrupted build or an error of the compiler costs only the
-    parts that were not reached.
+    The stamp grows with each finished part. So an interrupted build or an error of the compiler costs only the parts
+    that were not reached.
     """
     problems = list(missing_requirements())
     if problems:
@@ -153,8 +153,8 @@ def build(wanted: dict[str, str], found: dict[str, str]) -> None:
     if "spark" in wanted and found.get("spark") != wanted["spark"]:
         report("installing PySpark: half a gigabyte, which takes some minutes")
         run(*pip, *extras["spark"], remedy=NO_INDEX)
-        # Spark's workers look here first, and compile what they find in it, a second for each; without it they import
-        # the same modules from the package.
+        # Spark's workers look here first, and compile the modules that they find in it, a second for each. Without it
+        # they import the same modules from the package.
         for archive in VENV.glob("lib/python*/site-packages/pyspark/python/lib/pyspark.zip"):
             archive.unlink()
         if not has_java():
@@ -197,7 +197,7 @@ def report(text: str) -> None:
 def prepared(*, tools: bool = True, spark: bool = False) -> Iterator[None]:
     """Makes the environment current and keeps it from being rebuilt inside the `with` block.
 
-    Users hold the lock shared, a build holds it alone: so concurrent starts build once, and no build replaces the
+    Users hold the lock shared, a build holds it alone. So concurrent starts build once, and no build replaces the
     extension module under a running suite.
     """
     VENV.parent.mkdir(parents=True, exist_ok=True)

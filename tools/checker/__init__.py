@@ -1,6 +1,6 @@
 """An independent judge of segments: reads the bytes of one by the documented layout, and says what must not be.
 
-It takes part in no protocol, shares no code with the engine, and was written from docs/memory-layout.md and the
+It takes part in no protocol and shares no code with the engine. It was written from docs/memory-layout.md and the
 docs/protocol pages, so that it does not make the same mistakes.
 
     violations = judge(Image(data), dead_rows={3})

@@ -1,8 +1,8 @@
 """CRC-32C (Castagnoli), from its polynomial alone, for many messages at once.
 
 A remainder is linear, and zeros in front of a message do not change one that starts from 0. So messages of different
-lengths stand right-aligned in a table of bytes and are done column by column; a long one is cut into lanes, whose
-remainders are joined by moving the left one over as many zeros as the right one has bytes.
+lengths stand right-aligned in a table of bytes and are done column by column. A long one is cut into lanes. To join
+their remainders the left one is moved over as many zeros as the right one has bytes.
 """
 
 from collections.abc import Sequence

@@ -138,8 +138,8 @@ def grows(front: Ring, among: Mask, values: numpy.typing.NDArray[numpy.int64], b
 
 
 def judge_gap(back: Ring, flow: Flow, findings: Findings) -> None:
-    """From low to P are rows. A flush had to pass each entry that stays there in the back ring: somebody had it, or it
-    was not due, or waits for a taker. A flush passes no claim."""
+    """From low to P are rows. A flush had to pass each entry that stays there in the back ring: a process had it, it
+    was not due, or it waits for a taker. A flush passes no claim."""
     use = back.use
     place = numpy.where(use.state == CLAIMED, use.at_turn, back.places)
     among = (place >= flow.low) & (place < flow.place)

@@ -1,6 +1,6 @@
 """The granule map against the roots: what is in use, and by whom.
 
-A root becomes real after its memory is marked as used, and is taken away before the memory is marked as free; so a root
+A root becomes real after its memory is marked as used, and is taken away before the memory is marked as free. So a root
 never names memory that the map calls free. The other direction holds while nobody is at work (`dirty` is 0).
 """
 

@@ -1,7 +1,7 @@
 """A queue: its page, and the rings of its levels of priority, the most important first; behind them their front rings.
 
 The ring of the first level lies in the page. Its run has the tickets of blocked producers, the other rings, the bitmap
-of each, and the slots of the first level; the slots of each other ring begin at a granule. All levels have the same
+of each, and the slots of the first level. The slots of each other ring begin at a granule. All levels have the same
 number of slots, of the same size; front rings have fewer.
 """
 

@@ -130,7 +130,7 @@ FLOW_WORDS = (
     "waiting_from",
 )
 # In the words of a level's front ring: how many rows came in by themselves, and how many of these the level's low has
-# passed; and behind which position of the ring the last of them lies.
+# passed. Also the position of the ring behind which the last of them lies.
 FETCH_WORDS = ("flushed", "flushed_bytes", "pulled", "pulled_bytes", "low")
 
 

@@ -2,7 +2,7 @@
 
     tools/coverage [--missing] [--json] [--least PERCENT]
 
-Builds the C tests and the simulator of weak memory with counters, runs each once, and fails (exit code 1) below the
+Builds the C tests and the simulator of weak memory with counters, and runs each once. It fails (exit code 1) below the
 least share, 90 % unless told. The false side of SHMQ_ASSERT is not counted: no test may take it.
 
 Examples:

@@ -3,8 +3,8 @@
     tools/mutants [--only NAME]... [--all-checks] [--json] [--list]
 
 The faults stand in tools/mutants.toml: an edit of one file, and the checks to try, the quickest first. Each is built in
-a temporary copy of the tree; the first check that fails kills it. --all-checks goes on behind the first, to see all
-that find it. The exit code is 1 if a mutant lives, 2 for a mistake in the table or in the call.
+a temporary copy of the tree, and the first check that fails kills it. The option --all-checks goes on behind the first,
+to see all that find it. The exit code is 1 if a mutant lives, 2 for a mistake in the table or in the call.
 
 Checks:
     c:PROGRAM       a program of native/tests, plain

@@ -2,9 +2,9 @@
 
     tools/reliability [--report] [--full] [--json]
 
-Without options the tests that measure these figures are run first; with --report only the figures of the last run of
-tools/test --all or tools/reliability are shown. --full runs the large sizes (hours). The exit code is 1 if a figure
-misses its goal or has not been measured.
+Without options it first runs the tests that measure these figures. With --report it only shows the figures of the last
+run of tools/test --all or tools/reliability. With --full it runs the large sizes (hours). The exit code is 1 if a
+figure misses its goal or has not been measured.
 
 Examples:
     tools/test --all && tools/reliability --report

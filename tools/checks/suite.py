@@ -13,15 +13,15 @@
                                      that have more in hand at once run with front rings as usual
     tools/test tests/engine -k line  these tests, instruments or not
 
-How long it takes, on two processors at a load of 8: without arguments some 14 minutes (5,942 tests, which take 10
-minutes of processor time), --all longer. The first start makes an environment and builds, which takes some minutes
+On two processors at a load of 8 it takes, without arguments, some 14 minutes: 5,942 tests, which take 10 minutes of
+processor time. With --all it takes longer. The first start makes an environment and builds, which takes some minutes
 more.
 
 All stages run even if an earlier one failed; the exit code is 1 if any did. With arguments for pytest only pytest runs.
-Tests that need a tool which is missing (spin, clang) or a right are skipped; the end says how many, by reason. --strict
-makes them fail, but for the reasons in tests/support/skips.py.
---spark installs PySpark and runs the tests that need it, too; without it they are skipped, also under --strict.
---full does ten times as much of what is random or large, and takes as much longer.
+Tests that need a missing tool (spin, clang) or a right are skipped; the end says how many, by reason. With --strict
+they fail, but for the reasons in tests/support/skips.py. --spark installs PySpark and runs the tests that need it, too;
+without it they are skipped, also under --strict. --full does ten times as much of what is random or large, and takes as
+much longer.
 """
 
 import os

@@ -3,9 +3,10 @@
     tools/conformance [LINE ...] [--open] [--strict] [--json]
 
 Prints each line with the tests that show it, or why there are none. Lines (S81, R3, G4) choose; --open leaves out those
-that are shown or do not apply. A test says what it shows: "Shows S81, R3." in its docstring or, in C and in models, in
-the comment above it; a file whose tests show it together, at its head. With --strict the exit code is 1 if a line has
-neither tests nor a reason, if a line that is "not built yet" has tests, or if a test names a line that does not exist.
+that are shown or do not apply. A test names its lines: "Shows S81, R3." in its docstring or, in C and in models, in the
+comment above it. A file whose tests show a line together names it at its head. With --strict the exit code is 1 if a
+line has neither tests nor a reason, or a line that is "not built yet" has tests. So it is if a test names a line that
+does not exist.
 
 Examples:
     tools/conformance S81 R3

@@ -2,12 +2,11 @@
 
     tools/flips [--count N] [--seed S] [--round R] [--processes P] [--json]
 
-Each round puts the same segment back, sound, with messages in four queues, a dead process that held some, and one that
-died amid a move. Several
-processes join it, call everything that users call, and between calls damage a word: a bit of it, all of it, a near
-number, another word's content. In some rounds damage comes before they join. Each call must come back in time,
-with an answer or one of shmq's errors; a body that comes out must be one that was put. A process that ends by a signal,
-an exception of another kind, a wrong body and a hang are failures: each is printed with its round.
+Each round puts the same sound segment back. It has messages in four queues, a dead process that held some, and one that
+died amid a move. Several processes join it and call everything that users call. Between calls they damage a word: a bit
+of it, all of it, a near number, another word's content. In some rounds damage comes before they join. Each call must
+come back in time, with an answer or one of shmq's errors. A body that comes out must be one that was put. Failures are
+a process that ends by a signal, an exception of another kind, a wrong body and a hang. Each is printed with its round.
 
 --round does one round alone, for a repeat: the same damage and the same calls, but not the same timing.
 The exit code is 1 if anything failed. Ctrl-C ends the run early, with its verdict.
@@ -198,8 +197,8 @@ def name_of_segment(directory: Path) -> Path:
 
 
 def warm_up(directory: Path) -> None:
-    """Calls everything once here, on a sound broker: else each of thousands of children imports, compiles patterns, and
-    makes its interpreter quick for itself; and its collector writes to each page that it has from here."""
+    """Calls everything once here, on a sound broker. Else each of thousands of children imports, compiles patterns, and
+    makes its interpreter quick for itself. And its collector writes to each page that it has from here."""
     try:
         with shmq.open(directory, memory="8MiB"):
             victim = Victim(str(directory), random.Random(1), lambda call: None)

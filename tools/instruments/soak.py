@@ -2,16 +2,16 @@
 
     tools/soak [--minutes N] [--seed S] [--processes P] [--json] [--keep DIRECTORY]
 
-Each process puts, gets, receives and settles in all ways, also with priorities and delays, browses, counts, lends
-views and loans, opens and closes consumers, makes and deletes queues, joins, leaves, comes back and forks. Each writes
-down each call before and after it. Every second another process runs what `shmq check` runs, which must find nothing.
-Every minute, and at the end, all go, what is left is drained, and the histories are compared: everything that was
-accepted has come out once, or more often only where it said so; each producer's order was kept as each consumer saw it;
-no block is in use; the counts are right.
+Each process puts, gets, receives and settles in all ways, also with priorities and delays. It browses, counts, lends
+views and loans, opens and closes consumers, makes and deletes queues. It joins, leaves, comes back and forks. Each
+writes down each call before and after it. Every second another process runs what `shmq check` runs, which must find
+nothing. Every minute, and at the end, all go, the queues are drained, and the histories are compared. Every message
+that was accepted has come out once, or more often only where it said so. Each consumer saw each producer's order. No
+block is in use, and the counts are right.
 
 Two of the queues may have 64 KiB in memory. They fill and empty in turn, every 3 s, so that their messages go to disk
-and come back all the time, moved by whoever puts and takes, and is killed amid that. The report says how many went
-there; none, or a file left at the end, is a failure, as is a segment beyond its memory. Two seeds of three have so
+and come back all the time. Processes that put and take move them, and are killed amid that. The report says how many
+went there; none, or a file left at the end, is a failure, as is a segment beyond its memory. Two seeds of three have so
 little room on disk (`disk=`) that movers find it full; the files then never take more.
 
 A failure prints the seed and keeps the histories. Ctrl-C ends the run early, with its verdict. Exit code 1: failed.

@@ -127,8 +127,8 @@ def lose_all(broker: shmq.Broker, histories: Path, numbers: random.Random) -> No
 def lose_descriptors(process: "SoakProcess") -> None:
     """Another file gets the numbers of all that leads to the segment, amid calls of threads.
 
-    In a child, which the soak does not stop: who has lost its locks, and is stopped amid a call for longer than the
-    patience, may write what is another's by then (docs/guarantees.md).
+    In a child, which the soak does not stop. For a process that has lost its locks, and is stopped amid a call for
+    longer than the patience, may write to memory that is another's by then (docs/guarantees.md).
     """
     if process.forked:
         return

@@ -6,16 +6,22 @@
     tools/killstep --only SCENARIO --path DEATHS          one again, of several deaths
     tools/killstep --list
 
-Each step of the recorded run is a place to die. --kills N (20,000 by default) spreads N deaths over the scenarios:
-first the steps that are not one turn of a loop among many. --pause stops the process there instead, and others have
-to get on within the patience. --first ends the search with the first step that breaks something. --two kills a second
-process, at each step that changes anything, on each distinct image that a first death left. --closure goes on so,
-breadth first, until no death leaves an image that is not like one before (an hour for a scenario); of the deaths that
-leave what is like something tried, one in twenty is tried all the same. --deaths ends it after so many in turn.
---begin says how much has gone through the queues before: nothing (new, the default), up to the end of a lap, or until
-positions and laps are about to begin with 0 again. Exit code 1: something is broken; the command that shows it again
-is printed. Ctrl-C ends it behind the steps that are being tried, tells what was done until then, and exits with 130;
-a second one ends it at once.
+Each step of the recorded run is a place to die.
+
+    --kills N     spreads N deaths over the scenarios (20,000 by default): first the steps that are not one turn of a
+                  loop among many
+    --pause       stops the process there instead, and others have to get on within the patience
+    --first       ends the search with the first step that breaks something
+    --two         kills a second process, at each step that changes anything, on each distinct image that a first death
+                  left
+    --closure     goes on so, breadth first, until no death leaves an image that is not like one before (an hour for a
+                  scenario); of the deaths that leave an image like one tried, it tries one in twenty all the same
+    --deaths N    ends it after so many in turn
+    --begin       how much has gone through the queues before: nothing (new, the default), up to the end of a lap, or
+                  until positions and laps are about to begin with 0 again
+
+The exit code is 1 if something is broken; it prints the command that shows it again. Ctrl-C ends it behind the steps
+that are being tried. It reports the steps until then, and exits with 130; a second one ends it at once.
 
 Examples:
     tools/killstep --only put-few --all
@@ -144,8 +150,8 @@ def note(outcome: Outcome, event: dict[str, Any], program: Path) -> None:
 
 
 class Work:
-    """The drivers that are running, and what an interrupt does to them: they are in sessions of their own, so that a
-    terminal's Ctrl-C reaches this process alone and none of the processes of a state.
+    """The drivers that are running, and the effect of an interrupt on them. They are in sessions of their own, so that
+    a terminal's Ctrl-C reaches this process alone and none of the processes of a state.
     """
 
     def __init__(self) -> None:
