@@ -153,6 +153,9 @@ static void gather(shmq_ring *r, shmq_old_list *list, uint64_t from, uint64_t li
 /* The first index of the list whose position is not below p. */
 static uint32_t find(const shmq_old_list *list, uint64_t p) {
     uint32_t low = list->first, high = list->count;
+    if (SHMQ_LIKELY(low < high && list->positions[low] >= p)) {
+        return low; /* so it is for takers, which take the first one */
+    }
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (list->positions[middle] < p) {
