@@ -37,12 +37,7 @@ typedef struct traffic_worker {
     uint32_t pin_count;
 } traffic_worker;
 
-static inline uint64_t traffic_random(uint64_t *state) {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
+static inline uint64_t traffic_random(uint64_t *state) { return xorshift(state); }
 
 static inline uint32_t traffic_state_of(uint64_t word) { return (uint32_t)word & 0xffu; }
 static inline uint32_t traffic_owner(uint64_t word) { return (uint32_t)(word >> 8) & 0xffffu; }
@@ -187,11 +182,7 @@ static inline uint64_t traffic_sweep(shmq_member *m, traffic_table *table) {
 /* Nobody else is at work: words make sense, what is used is what slots name, every FREE block can be found. */
 static inline void traffic_check(shmq_member *m, traffic_table *table) {
     uint64_t named = 0;
-    const char *fault = shmq_blocks_fault(m);
-    if (fault != NULL) {
-        fprintf(stderr, "%s\n", fault);
-    }
-    CHECK(fault == NULL);
+    check_no_fault(shmq_blocks_fault(m));
     for (uint32_t i = 0; i < TRAFFIC_SLOTS; i++) {
         uint32_t state = traffic_state_of(shmq_load_seq(&table->slots[i].word));
         CHECK(state == T_EMPTY || state == T_AVAILABLE);
@@ -234,11 +225,7 @@ static inline void traffic_check_all_given_back(shmq_member *m) {
     shmq_block_usage usage;
     traffic_lock(m);
     shmq_blocks_reclaim(m);
-    const char *fault = shmq_structure_fault(m);
-    if (fault != NULL) {
-        fprintf(stderr, "%s\n", fault);
-    }
-    CHECK(fault == NULL);
+    check_no_fault(shmq_structure_fault(m));
     shmq_structure_unlock(m);
     shmq_blocks_usage(m, &usage);
     CHECK_EQUAL(usage.slabs, 0);

@@ -2,6 +2,7 @@
 #ifndef SHMQ_TESTS_CHECK_H
 #define SHMQ_TESTS_CHECK_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,5 +23,20 @@
             exit(1);                                                                                        \
         }                                                                                                   \
     } while (0)
+
+/* `fault` says what is wrong; NULL: nothing is. */
+static inline void check_no_fault(const char *fault) {
+    if (fault != NULL) {
+        fprintf(stderr, "%s\n", fault);
+    }
+    CHECK(fault == NULL);
+}
+
+static inline uint64_t xorshift(uint64_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
 
 #endif

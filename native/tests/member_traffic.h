@@ -45,12 +45,7 @@ typedef struct member_worker {
     uint32_t consumer_row; /* 0: takes as the process */
 } member_worker;
 
-static inline uint64_t worker_random(member_worker *w) {
-    w->random ^= w->random << 13;
-    w->random ^= w->random >> 7;
-    w->random ^= w->random << 17;
-    return w->random >> 11;
-}
+static inline uint64_t worker_random(member_worker *w) { return xorshift(&w->random) >> 11; }
 
 static inline void body_write(unsigned char *bytes, uint64_t length, uint64_t number) {
     memcpy(bytes, &number, sizeof(number));

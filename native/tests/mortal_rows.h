@@ -65,15 +65,8 @@ static inline void look(void) {
     scratch_examine_queue(q->index, true);
 }
 
-static inline void alter(enum shmq_setting setting, uint64_t value) {
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, setting, value);
-    CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK);
-}
+static inline void dead_letter_the_expired(bool on) { scratch_alter(q, SHMQ_SET_DEAD_LETTER_EXPIRED, on); }
 
-static inline void dead_letter_the_expired(bool on) { alter(SHMQ_SET_DEAD_LETTER_EXPIRED, on); }
-
-static inline void set_max_ttl(uint64_t ns) { alter(SHMQ_SET_MAX_TTL, ns); }
+static inline void set_max_ttl(uint64_t ns) { scratch_alter(q, SHMQ_SET_MAX_TTL, ns); }
 
 #endif

@@ -125,4 +125,11 @@ static inline shmq_member *scratch_attach_flowing(void) {
     return m;
 }
 
+/* The mover's lock of this queue, held by another process. */
+static inline void hold_mover_lock(const shmq_member *by, const shmq_queue *q, short how) {
+    struct flock lock = {
+        .l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(UINT64_C(1) << 41) + q->index, .l_len = 1};
+    CHECK(fcntl(by->lock_fd, F_OFD_SETLK, &lock) == 0);
+}
+
 #endif

@@ -53,6 +53,31 @@ static inline shmq_queue *scratch_levels(shmq_member *m, const char *name, uint6
     return scratch_declare(m, name, d, maxsize);
 }
 
+/* The end of a member that uses one queue. */
+static inline void scratch_close(shmq_member *m, shmq_queue *q) {
+    shmq_queue_unbind(q);
+    scratch_detach(m);
+}
+
+static inline void scratch_close_unless_dead(shmq_member *m, shmq_queue *q) {
+    if (m->lock_fd >= 0) {
+        scratch_close(m, q);
+    }
+}
+
+static inline void scratch_alter(shmq_queue *q, enum shmq_setting setting, uint64_t value) {
+    shmq_declaration d = {0};
+    int differs = -1;
+    shmq_declaration_give(&d, setting, value);
+    CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK);
+}
+
+static inline void check_segment(shmq_member *m) {
+    CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
+    check_no_fault(shmq_segment_fault(m));
+    shmq_structure_unlock(m);
+}
+
 static inline shmq_status put_bytes(shmq_queue *q, const void *bytes, uint64_t length, uint64_t until_ns) {
     struct iovec piece = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
     shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = length};

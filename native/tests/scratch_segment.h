@@ -70,6 +70,11 @@ static inline shmq_member *scratch_attach(void) {
     return m;
 }
 
+static inline void scratch_detach(shmq_member *m) {
+    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
+    shmq_member_free(m);
+}
+
 static inline bool scratch_exists(void) {
     char path[128];
     scratch_path(path, sizeof(path));

@@ -10,12 +10,7 @@
 
 static uint64_t random_state;
 
-static uint64_t next_random(void) {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
+static uint64_t next_random(void) { return xorshift(&random_state); }
 
 /* Bit by bit, from the definition. */
 static uint32_t reference(uint32_t crc, const unsigned char *data, size_t bytes) {

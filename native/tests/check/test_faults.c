@@ -30,13 +30,9 @@ static void begin(void) {
 }
 
 static void end(void) {
-    shmq_queue_unbind(qb);
-    CHECK_EQUAL(shmq_member_leave(b, true), SHMQ_OK);
-    shmq_member_free(b);
+    scratch_close(b, qb);
     shmq_queue_unbind(limited);
-    shmq_queue_unbind(qa);
-    CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
-    shmq_member_free(a);
+    scratch_close(a, qa);
     scratch_remove();
 }
 
@@ -220,9 +216,7 @@ static void counters_that_make_no_sense_are_told(void) {
     BREAK(shmq_counters_fault, HALF(shmq_counters_at(a, b->row, 0)->moving), 1u, "but no process owns the row");
     shmq_member_free(b);
     shmq_queue_unbind(limited);
-    shmq_queue_unbind(qa);
-    CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
-    shmq_member_free(a);
+    scratch_close(a, qa);
     scratch_remove();
 }
 

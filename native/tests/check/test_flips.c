@@ -2,15 +2,13 @@
  * the memory is as it was, all is well. tools/flips does the same to processes, this does it to the core alone.
  *
  *   test_flips [SEED [ROUNDS]] */
-#include <signal.h>
-#include <stdlib.h>
-
 #include "check/check.h"
 #include "limits/room_wake.h"
 #include "ring/ring.h"
 #include "segment/inspect.h"
 #include "upkeep/duty.h"
 #include "wake/watch.h"
+#include "flips.h"
 #include "scratch_queue.h"
 
 #define ROUNDS 800u
@@ -21,23 +19,6 @@ static shmq_queue *jobs, *limited, *theirs;
 static shmq_delivery taken[HELD];
 static uint32_t consumer, pin;
 static shmq_a32 *wake_word;
-static unsigned char *image;
-static uint64_t state = 1, round_now;
-
-static uint64_t next(uint64_t below) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (state * UINT64_C(0x2545f4914f6cdd1d) >> 16) % below;
-}
-
-static void die_in_round(int signal) {
-    char text[96];
-    int length = snprintf(text, sizeof text, "signal %d in round %llu\n", signal, (unsigned long long)round_now);
-    (void)!write(2, text, (size_t)length);
-    scratch_remove();
-    _exit(1);
-}
 
 /* Everything in use: bodies in slots and in blocks, carried and held back ones, rows, a view, a dead process, a deleted
  * queue that somebody still uses. */
@@ -84,18 +65,6 @@ static void build(void) {
 
 /* ---- damage --------------------------------------------------------------------------------------------------------- */
 
-#define REGIONS 64
-static struct {
-    uint64_t offset, bytes;
-} regions[REGIONS];
-static uint32_t region_count;
-
-static void add_region(const void *thing, uint64_t bytes) {
-    CHECK(region_count < REGIONS);
-    regions[region_count].offset = (uint64_t)((const unsigned char *)thing - a->base);
-    regions[region_count++].bytes = bytes;
-}
-
 /* Where words are that decide something; found before any of them is damaged. */
 static void find_regions(void) {
     add_region(&a->header->state, sizeof(shmq_segment_shm) - offsetof(shmq_segment_shm, state));
@@ -121,45 +90,6 @@ static void find_regions(void) {
     for (uint32_t granule = 0; granule < a->granule_count; granule++) {
         if (shmq_granule_kind(shmq_load_seq(&a->granules[granule])) == SHMQ_GRANULE_SLAB) {
             add_region((unsigned char *)a->slabs + (uint64_t)granule * 4096, 256);
-        }
-    }
-}
-
-static uint64_t any_place(void) {
-    uint64_t region = next(region_count);
-    return regions[region].offset + next(regions[region].bytes / 4) * 4;
-}
-
-static void damage(void) {
-    uint64_t place = any_place(), bits = next(UINT64_MAX);
-    uint32_t *word = (uint32_t *)(a->base + place);
-    switch (next(6)) {
-    case 0:
-        *word = (uint32_t)bits;
-        break;
-    case 1:
-        *word ^= UINT32_C(1) << (bits & 31);
-        break;
-    case 2:
-        *word = 0;
-        break;
-    case 3:
-        *word = UINT32_MAX;
-        break;
-    case 4:
-        *word += (uint32_t)(bits & 7) - 3;
-        break;
-    default: /* what is right elsewhere */
-        memcpy(word, image + any_place(), 8);
-        break;
-    }
-}
-
-/* Each page that differs goes back. */
-static void restore(void) {
-    for (uint64_t page = 0; page < a->size; page += 4096) {
-        if (memcmp(a->base + page, image + page, 4096) != 0) {
-            memcpy(a->base + page, image + page, 4096);
         }
     }
 }
@@ -295,7 +225,7 @@ static void come_and_go(void) {
 /* As it was in the beginning, whatever happened in between. */
 static void check_all_is_well(void) {
     uint64_t where;
-    restore();
+    restore_pages();
     const char *wrong = shmq_ring_fault(&jobs->first, &where);
     CHECK(wrong == NULL);
     CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
@@ -306,7 +236,7 @@ static void check_all_is_well(void) {
     CHECK(wrong == NULL);
     CHECK(shmq_references_fault(a) == NULL);
     shmq_structure_unlock(a);
-    restore();
+    restore_pages();
 }
 
 int main(int argc, char **argv) {
@@ -316,30 +246,13 @@ int main(int argc, char **argv) {
     fflush(stdout);
     build();
     wake_word = &shmq_row_at(jobs, consumer)->wake;
-    image = malloc(a->size);
-    CHECK(image != NULL);
+    flipped = a;
     find_regions();
-    memcpy(image, a->base, a->size);
-    static const int deadly[] = {SIGALRM, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
-    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++) {
-        signal(deadly[i], die_in_round);
-    }
+    keep_image();
     check_all_is_well();
-    for (round_now = 0; round_now < rounds; round_now++) {
-        state = (seed + round_now) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-        alarm(30); /* a hang */
-        for (uint64_t i = next(3) + 1; i != 0; i--) {
-            damage();
-        }
-        static void (*const calls[])(void) = {settle_what_is_held, use_jobs, use_limited, use_theirs,
-                                              look_at_everything,  manage,   come_and_go};
-        enum { CALLS = sizeof calls / sizeof calls[0] };
-        for (uint64_t i = 0, first = next(CALLS); i < CALLS; i++) {
-            calls[(first + i) % CALLS]();
-        }
-        check_all_is_well();
-    }
-    alarm(0);
+    static void (*const calls[])(void) = {settle_what_is_held, use_jobs, use_limited, use_theirs,
+                                          look_at_everything,  manage,   come_and_go};
+    damage_and_use(seed, rounds, calls, sizeof calls / sizeof calls[0], check_all_is_well);
     shmq_queue_unbind(jobs);
     CHECK_EQUAL(shmq_member_leave(a, false), SHMQ_OK);
     scratch_remove();

@@ -64,9 +64,7 @@ int main(void) {
     CHECK(shmq_segment_fault(m) == NULL);
     CHECK_EQUAL(get_number(q), 1);
     shmq_queue_unbind(other);
-    shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_close(m, q);
     scratch_remove();
     return 0;
 }

@@ -22,10 +22,7 @@ static void begin(void) {
     CHECK_EQUAL(shmq_observer_open(scratch_name, NULL, &eye), SHMQ_OK);
 }
 
-static void leave(shmq_member *m) {
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
-}
+static void leave(shmq_member *m) { scratch_detach(m); }
 
 static void end(void) {
     shmq_observer_close(eye);

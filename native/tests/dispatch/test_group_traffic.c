@@ -33,12 +33,7 @@ static uint64_t seed, steps;
 static uint32_t grouping;
 static pthread_mutex_t attaching = PTHREAD_MUTEX_INITIALIZER;
 
-static uint64_t next_random(worker *w) {
-    w->random ^= w->random << 13;
-    w->random ^= w->random >> 7;
-    w->random ^= w->random << 17;
-    return w->random >> 11;
-}
+static uint64_t next_random(worker *w) { return xorshift(&w->random) >> 11; }
 
 static shmq_queue *declare(shmq_member *m) {
     shmq_declaration d = {.given = 1u << SHMQ_SET_GROUPS | 1u << SHMQ_SET_PRIORITIES,

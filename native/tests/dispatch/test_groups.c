@@ -36,15 +36,10 @@ static void check_sound(void) {
 
 static void end(void) {
     check_sound();
-    if (other->lock_fd >= 0) {
-        shmq_queue_unbind(theirs);
-        CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-        shmq_member_free(other);
-    }
+    scratch_close_unless_dead(other, theirs);
     shmq_queue_unbind(q);
     CHECK_EQUAL(shmq_load_seq(&m->process->privileges), 0);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_detach(m);
     scratch_remove();
 }
 

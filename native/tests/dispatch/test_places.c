@@ -256,12 +256,7 @@ static void no_more_than_so_many_have_a_place(void) {
     end();
 }
 
-static void live_consumers(uint32_t number) {
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, SHMQ_SET_LIVE_CONSUMERS, number);
-    CHECK_EQUAL(shmq_queue_alter(qa, &d, &differs), SHMQ_OK);
-}
+static void live_consumers(uint32_t number) { scratch_alter(qa, SHMQ_SET_LIVE_CONSUMERS, number); }
 
 /* While there is no limit all take something, without a word: so all have their place for good. */
 static void without_a_limit_all_have_taken_up_their_place(void) {

@@ -19,9 +19,7 @@ static void begin(uint32_t live) {
 
 static void end(void) {
     check_ring(q);
-    shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_close(m, q);
     scratch_remove();
 }
 
@@ -298,12 +296,7 @@ static void test_for_one_that_died_amid_its_wait_the_next_is_woken(void) {
 
 /* ---- live and exclusive ------------------------------------------------------------------------------------------ */
 
-static void live_consumers(uint32_t live) {
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, SHMQ_SET_LIVE_CONSUMERS, live);
-    CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK);
-}
+static void live_consumers(uint32_t live) { scratch_alter(q, SHMQ_SET_LIVE_CONSUMERS, live); }
 
 /* Which of the five are served, the first one's bit the lowest. */
 static uint32_t served(const uint32_t row[5]) {

@@ -14,12 +14,7 @@
 
 static uint64_t random_state;
 
-static uint64_t next_random(void) {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
+static uint64_t next_random(void) { return xorshift(&random_state); }
 
 static uint32_t below(uint32_t limit) { return (uint32_t)(next_random() % limit); }
 
@@ -375,9 +370,7 @@ static shmq_a32 over;
 static void *scribble(void *seed) {
     uint64_t state = (uint64_t)(uintptr_t)seed | 1;
     while (shmq_load_relaxed(&over) == 0) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
+        xorshift(&state);
         ((volatile unsigned char *)shared.at)[state % 64] = (unsigned char)(state >> 32);
     }
     return NULL;

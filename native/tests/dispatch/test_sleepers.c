@@ -18,19 +18,11 @@ static void begin(void) {
     qc = scratch_queue(c, "jobs", 0, false);
 }
 
-static void leave(shmq_member *m, shmq_queue *q) {
-    if (m->lock_fd >= 0) {
-        shmq_queue_unbind(q);
-        CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-        shmq_member_free(m);
-    }
-}
-
 static void end(void) {
     check_ring(qa);
-    leave(c, qc);
-    leave(b, qb);
-    leave(a, qa);
+    scratch_close_unless_dead(c, qc);
+    scratch_close_unless_dead(b, qb);
+    scratch_close_unless_dead(a, qa);
     scratch_remove();
 }
 
@@ -375,8 +367,7 @@ static void a_watch_word_of_an_earlier_owner_of_the_row_is_vacant(void) {
     CHECK_EQUAL(wn.index, 0);
     CHECK(place(0) != stale);
     shmq_watch_leave(&wn);
-    CHECK_EQUAL(shmq_member_leave(next, true), SHMQ_OK);
-    shmq_member_free(next);
+    scratch_detach(next);
     end();
 }
 

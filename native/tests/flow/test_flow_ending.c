@@ -32,11 +32,8 @@ static void begin(const char *dead_letter, uint32_t levels) {
 static void end(void) {
     CHECK_EQUAL(scratch_spill_files(false), 0);
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
-    shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-    shmq_member_free(other);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_close(other, q);
+    scratch_detach(m);
     scratch_remove();
     scratch_spill_end();
 }

@@ -2,12 +2,10 @@
  * is read outside, and when the memory is as it was, all is well. test_flips does the same to all the rest.
  *
  *   test_flow_flips [SEED [ROUNDS]] */
-#include <signal.h>
-#include <stdlib.h>
-
 #include "queue/cold.h"
 #include "ring/ring.h"
 #include "upkeep/duty.h"
+#include "flips.h"
 #include "memory_rows.h"
 #include "scratch_flow.h"
 
@@ -17,23 +15,6 @@ static shmq_member *m;
 static shmq_queue *q;
 static shmq_ring *back, *front;
 static shmq_delivery taken[4];
-static unsigned char *image;
-static uint64_t state = 1, round_now;
-
-static uint64_t next(uint64_t below) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (state * UINT64_C(0x2545f4914f6cdd1d) >> 16) % below;
-}
-
-static void die_in_round(int signal) {
-    char text[96];
-    int length = snprintf(text, sizeof text, "signal %d in round %llu\n", signal, (unsigned long long)round_now);
-    (void)!write(2, text, (size_t)length);
-    scratch_remove();
-    _exit(1);
-}
 
 /* ---- rows --------------------------------------------------------------------------------------------------------------- */
 
@@ -73,17 +54,6 @@ static void build(void) {
 
 /* ---- damage ------------------------------------------------------------------------------------------------------------ */
 
-static struct {
-    uint64_t offset, bytes;
-} regions[64];
-static uint32_t region_count;
-
-static void add_region(const void *thing, uint64_t bytes) {
-    CHECK(region_count < 64);
-    regions[region_count].offset = (uint64_t)((const unsigned char *)thing - m->base);
-    regions[region_count++].bytes = bytes;
-}
-
 static void find_regions(void) {
     uint64_t place = shmq_flow_place(shmq_load_seq(&back->shm->flow)), tail = shmq_load_seq(&front->shm->tail);
     for (int i = 0; i < 4; i++) { /* these more often than others */
@@ -105,42 +75,8 @@ static void find_regions(void) {
     }
 }
 
-static uint64_t any_place(void) {
-    uint64_t region = next(region_count);
-    return regions[region].offset + next(regions[region].bytes / 4) * 4;
-}
-
-static void damage(void) {
-    uint64_t place = any_place(), bits = next(UINT64_MAX);
-    uint32_t *word = (uint32_t *)(m->base + place);
-    switch (next(6)) {
-    case 0:
-        *word = (uint32_t)bits;
-        break;
-    case 1:
-        *word ^= UINT32_C(1) << (bits & 31);
-        break;
-    case 2:
-        *word = 0;
-        break;
-    case 3:
-        *word = UINT32_MAX;
-        break;
-    case 4:
-        *word += (uint32_t)(bits & 7) - 3;
-        break;
-    default: /* what is right elsewhere */
-        memcpy(word, image + any_place(), 8);
-        break;
-    }
-}
-
 static void restore(void) {
-    for (uint64_t page = 0; page < m->size; page += 4096) {
-        if (memcmp(m->base + page, image + page, 4096) != 0) {
-            memcpy(m->base + page, image + page, 4096);
-        }
-    }
+    restore_pages();
     memory_rows_restore(kept, kept_count);
 }
 
@@ -242,35 +178,18 @@ int main(int argc, char **argv) {
     printf("seed %llu, %llu rounds\n", (unsigned long long)seed, (unsigned long long)rounds);
     fflush(stdout);
     build();
-    image = malloc(m->size);
-    CHECK(image != NULL);
+    flipped = m;
     find_regions();
-    memcpy(image, m->base, m->size);
+    keep_image();
     kept_count = memory_rows_keep(kept);
     memory_rows_full = fails_at_times;
-    static const int deadly[] = {SIGALRM, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
-    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++) {
-        signal(deadly[i], die_in_round);
-    }
     check_all_is_well();
     alarm(30);
     a_put_beside_a_tail_beyond_all_positions_ends();
     check_all_is_well();
-    for (round_now = 0; round_now < rounds; round_now++) {
-        state = (seed + round_now) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-        alarm(30); /* a hang */
-        for (uint64_t i = next(3) + 1; i != 0; i--) {
-            damage();
-        }
-        static void (*const calls[])(void) = {puts_some, takes_some, settles_what_is_held, moves,
-                                              empties,   looks,      runs_other_things};
-        enum { CALLS = sizeof calls / sizeof calls[0] };
-        for (uint64_t i = 0, first = next(CALLS); i < CALLS; i++) {
-            calls[(first + i) % CALLS]();
-        }
-        check_all_is_well();
-    }
-    alarm(0);
+    static void (*const calls[])(void) = {puts_some, takes_some, settles_what_is_held, moves,
+                                          empties,   looks,      runs_other_things};
+    damage_and_use(seed, rounds, calls, sizeof calls / sizeof calls[0], check_all_is_well);
     shmq_queue_unbind(q);
     CHECK_EQUAL(shmq_member_leave(m, false), SHMQ_OK);
     scratch_remove();

@@ -42,12 +42,7 @@ typedef struct worker {
     uint32_t held_count;
 } worker;
 
-static uint64_t next_random(worker *w) {
-    w->random ^= w->random << 13;
-    w->random ^= w->random >> 7;
-    w->random ^= w->random << 17;
-    return w->random >> 11;
-}
+static uint64_t next_random(worker *w) { return xorshift(&w->random) >> 11; }
 
 static void put_one(worker *w) {
     static unsigned char bytes[3000];

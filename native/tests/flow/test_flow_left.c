@@ -50,10 +50,7 @@ static void a_taker_that_does_not_wait_does_not_wait_for_an_heir(void) {
     get_numbers(q, 0, shmq_load_seq(&q->first.shm->low)); /* the rest is on disk */
     shmq_delivery d;
     uint32_t live, heir;
-    shmq_declaration limit = {0};
-    int differs = -1;
-    shmq_declaration_give(&limit, SHMQ_SET_LIVE_CONSUMERS, 1);
-    CHECK_EQUAL(shmq_queue_alter(q, &limit, &differs), SHMQ_OK);
+    scratch_alter(q, SHMQ_SET_LIVE_CONSUMERS, 1);
     CHECK_EQUAL(shmq_row_open(q, SHMQ_CONSUMER, &live), SHMQ_OK);
     CHECK_EQUAL(shmq_row_open(q, SHMQ_CONSUMER, &heir), SHMQ_OK);
     CHECK_EQUAL(shmq_row_open(theirs, SHMQ_CONSUMER, &last), SHMQ_OK);
@@ -174,13 +171,6 @@ static void gets(waiter *w, uint64_t number) {
     CHECK_EQUAL(shmq_settle(w->of, &w->d), SHMQ_OK);
 }
 
-/* The mover's lock of this queue, held by another process. */
-static void lock_by_another(short how) {
-    struct flock lock = {
-        .l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(UINT64_C(1) << 41) + q->index, .l_len = 1};
-    CHECK(fcntl(other->lock_fd, F_OFD_SETLK, &lock) == 0);
-}
-
 static bool is_wanted(void *context, const shmq_ring *level, const shmq_delivery *d) {
     (void)level;
     return number_of(d) == *(uint64_t *)context;
@@ -194,10 +184,10 @@ static void a_message_is_left_to_one_that_found_the_lock_taken(void) {
     shmq_subscription of_first;
     shmq_subscription_begin(&of_first, is_wanted, &bound);
     waiter higher = {.of = q, .row = first, .by = &of_first};
-    lock_by_another(F_WRLCK);
+    hold_mover_lock(other, q, F_WRLCK);
     start(&higher);
     falls_asleep(&higher);
-    lock_by_another(F_UNLCK);
+    hold_mover_lock(other, q, F_UNLCK);
     shmq_delivery d;
     CHECK_EQUAL(shmq_offer_to(theirs, last, &by, &d), SHMQ_EMPTY);
     CHECK_EQUAL(d.seen.why, SHMQ_LEFT_TO_OTHER);

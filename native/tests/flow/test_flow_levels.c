@@ -74,13 +74,6 @@ static void levels_flow_and_come_back_by_their_order(void) {
     end();
 }
 
-static void alter(int setting, uint64_t value) {
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, setting, value);
-    CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK);
-}
-
 static void what_failed_too_often_is_found_on_the_disk_of_each_level(void) {
     shmq_delivery held[90], d;
     begin(UINT64_C(1) << 30);
@@ -91,13 +84,13 @@ static void what_failed_too_often_is_found_on_the_disk_of_each_level(void) {
     for (uint64_t i = 0; i < 90; i++) {
         CHECK_EQUAL(shmq_release(q, &held[i], number_of(&held[i]) % 10 == 0), SHMQ_OK);
     }
-    alter(SHMQ_SET_MAX_MEMORY, 1);
+    scratch_alter(q, SHMQ_SET_MAX_MEMORY, 1);
     put_all(90, 99);
     for (uint32_t level = 0; level < LEVELS; level++) {
         CHECK(shmq_flow_is_on(shmq_load_seq(&shmq_level_ring(q, level)->flow)));
         CHECK(shmq_load_seq(&shmq_level_ring(q, level)->tried) != 0);
     }
-    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
     for (uint32_t rest = LEVELS; rest-- > 0;) {
         for (uint64_t i = rest; i < 90; i += LEVELS) {
             if (i % 10 == 0) {

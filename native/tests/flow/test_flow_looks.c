@@ -26,27 +26,20 @@ static void a_browser_sees_all_of_it_wherever_it_is(void) {
     end();
 }
 
-/* The mover's lock of this queue, held by another process. */
-static void lock_by_another(short how) {
-    struct flock lock = {
-        .l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(UINT64_C(1) << 41) + q->index, .l_len = 1};
-    CHECK(fcntl(other->lock_fd, F_OFD_SETLK, &lock) == 0);
-}
-
 static void while_another_moves_nobody_waits_for_it_and_it_is_told(void) {
     begin();
     uint64_t count = shmq_slot_count(&q->first), put = 0, purged = 0, place = 0;
     shmq_delivery d;
-    lock_by_another(F_WRLCK);
+    hold_mover_lock(other, q, F_WRLCK);
     while (put_number(q, put) == SHMQ_OK) {
         put++;
     }
     CHECK_EQUAL(put, count);
     CHECK_EQUAL(shmq_load_seq(&q->page->missed), 1);
-    lock_by_another(F_UNLCK);
+    hold_mover_lock(other, q, F_UNLCK);
     put_numbers(q, put, 3000);
     put += 3000;
-    lock_by_another(F_WRLCK);
+    hold_mover_lock(other, q, F_WRLCK);
     uint64_t got = 0, number;
     while ((number = get_number(q)) != UINT64_MAX) {
         CHECK_EQUAL(number, got++);
@@ -55,7 +48,7 @@ static void while_another_moves_nobody_waits_for_it_and_it_is_told(void) {
     CHECK(shmq_browse_place(&q->first, &place, &d) != SHMQ_OK || number_of(&d) >= got);
     CHECK_EQUAL(shmq_purge(q, &purged), SHMQ_INTERRUPTED);
     shmq_flow_remove(q); /* not now */
-    lock_by_another(F_UNLCK);
+    hold_mover_lock(other, q, F_UNLCK);
     get_numbers(q, got, put - got);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
     end();

@@ -220,13 +220,6 @@ static void the_oldest_row_is_that_of_any_level(void) {
     end();
 }
 
-/* The mover's lock of this queue, held by another process. */
-static void lock_by_another(short how) {
-    struct flock lock = {
-        .l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(UINT64_C(1) << 41) + q->index, .l_len = 1};
-    CHECK(fcntl(other->lock_fd, F_OFD_SETLK, &lock) == 0);
-}
-
 static void while_another_moves_nobody_knows_the_oldest(void) {
     begin();
     put_numbers(q, 0, MANY);
@@ -235,10 +228,10 @@ static void while_another_moves_nobody_knows_the_oldest(void) {
     CHECK(oldest != 0);
     CHECK_EQUAL(peek_number(&place), 3000); /* so this thread has the oldest no more */
     place = 4000;
-    lock_by_another(F_WRLCK);
+    hold_mover_lock(other, q, F_WRLCK);
     CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_IN_USE);
     CHECK_EQUAL(shmq_flow_oldest(q), 0);
-    lock_by_another(F_UNLCK);
+    hold_mover_lock(other, q, F_UNLCK);
     CHECK_EQUAL(shmq_flow_oldest(q), oldest);
     get_numbers(theirs, 0, MANY);
     end();

@@ -235,9 +235,7 @@ static void a_member_without_a_backing_is_told_at_once_that_it_can_have_nothing(
     CHECK_EQUAL(d.seen.version, 0);
     CHECK_EQUAL(select_now(view, NULL, &d), SHMQ_EMPTY);
     shmq_subscription_end(&by);
-    shmq_queue_unbind(view);
-    CHECK_EQUAL(shmq_member_leave(third, true), SHMQ_OK);
-    shmq_member_free(third);
+    scratch_close(third, view);
     drain(0);
 }
 

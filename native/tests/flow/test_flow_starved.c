@@ -166,24 +166,17 @@ static void a_taker_that_does_not_wait_is_told_at_once_that_no_slot_is_free(void
     end();
 }
 
-/* The mover's lock of this queue, held by another process. */
-static void lock_by_another(short how) {
-    struct flock lock = {
-        .l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(UINT64_C(1) << 41) + q->index, .l_len = 1};
-    CHECK(fcntl(m->lock_fd, F_OFD_SETLK, &lock) == 0);
-}
-
 /* Also if it had got nothing but the lock. */
 static void who_found_the_lock_taken_is_told_by_whoever_has_it_next(void) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t low = shmq_load_seq(&q->first.shm->low); /* number and place are one so far */
     get_numbers(q, 0, low);
-    lock_by_another(F_WRLCK);
+    hold_mover_lock(m, q, F_WRLCK);
     seekers_begin();
     wait_for(seekers_asleep, SEEKERS);
     CHECK_EQUAL(shmq_load_seq(&q->page->missed), 1);
-    lock_by_another(F_UNLCK);
+    hold_mover_lock(m, q, F_UNLCK);
     faulty_begin(m);
     faulty.openings = 1;
     uint64_t chances = shmq_load_seq(&q->page->chances);

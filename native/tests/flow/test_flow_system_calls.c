@@ -185,13 +185,6 @@ static void expire(shmq_member *by, shmq_queue *of) {
     }
 }
 
-static void alter(enum shmq_setting setting, uint64_t value) {
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, setting, value);
-    CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK);
-}
-
 /* Of some that have failed most are on disk. */
 static void files_of_failed(void) {
     shmq_delivery held[30];
@@ -203,7 +196,7 @@ static void files_of_failed(void) {
         CHECK_EQUAL(shmq_release(q, &held[i], i % 3 == 0), SHMQ_OK);
     }
     put_small(40);
-    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
     CHECK(shmq_load_seq(&q->first.shm->tried) > 20);
 }
 
@@ -218,7 +211,7 @@ static void steal_failed(shmq_member *by, shmq_queue *of) {
     CHECK(said(0) == GONE && said(27) == GONE && said(28) == ACCEPTED);
 }
 
-static void forgive(void) { alter(SHMQ_SET_MAX_DELIVERIES, 0); }
+static void forgive(void) { scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 0); }
 
 static shmq_queue *bind(shmq_member *by) { return scratch_flowing(by, "backlog", MEMORY); }
 
@@ -327,9 +320,7 @@ static void end(void) {
     check_ring(q);
     scratch_examine_queue(q->index, true);
     scratch_examine_parts(true);
-    shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_close(m, q);
     scratch_remove();
     scratch_spill_end();
 }
@@ -345,9 +336,9 @@ static void go_on(const deed *d, enum deadly_moment moment) {
     }
     (void)recount();
     if (moment != DEADLY_BEHIND) {
-        alter(SHMQ_SET_MAX_MEMORY, SCRATCH_MEMORY);
+        scratch_alter(q, SHMQ_SET_MAX_MEMORY, SCRATCH_MEMORY);
         take_the_rest();
-        alter(SHMQ_SET_MAX_MEMORY, MEMORY);
+        scratch_alter(q, SHMQ_SET_MAX_MEMORY, MEMORY);
     }
     put_small(60);
     CHECK(shmq_flow_rows(q) != 0);

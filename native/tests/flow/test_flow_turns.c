@@ -13,9 +13,7 @@
 
 /* The mover's lock of this queue, held by another process. */
 static void lock_by_another(short how) {
-    struct flock lock = {
-        .l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(UINT64_C(1) << 41) + q->index, .l_len = 1};
-    CHECK(fcntl(other->lock_fd, F_OFD_SETLK, &lock) == 0);
+    hold_mover_lock(other, q, how);
     if (how == F_WRLCK) {
         shmq_store_seq(&q->page->turns_begun, shmq_load_seq(&q->page->turns_begun) + 1);
     }

@@ -9,8 +9,7 @@ static void begin(void) {
 }
 
 static void end(void) {
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_detach(m);
     scratch_remove();
 }
 

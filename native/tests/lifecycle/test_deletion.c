@@ -31,9 +31,7 @@ static void let_go_of_b(void) { /* private memory, which a real death takes alon
 }
 
 static void leave_a(void) {
-    shmq_queue_unbind(qa);
-    CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
-    shmq_member_free(a);
+    scratch_close(a, qa);
     scratch_remove();
 }
 

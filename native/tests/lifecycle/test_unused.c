@@ -24,17 +24,9 @@ static void begin(uint64_t expires_ns) {
     qb = scratch_queue(b, "jobs", 0, true);
 }
 
-static void leave(shmq_member *m, shmq_queue *q) {
-    if (m->lock_fd >= 0) {
-        shmq_queue_unbind(q);
-        CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-        shmq_member_free(m);
-    }
-}
-
 static void end(void) {
-    leave(b, qb);
-    leave(a, qa);
+    scratch_close_unless_dead(b, qb);
+    scratch_close_unless_dead(a, qa);
     scratch_remove();
 }
 
@@ -119,7 +111,7 @@ static void a_consumer_that_dies_is_one_that_has_gone(void) {
     CHECK(shmq_unused_due(qa) >= before + LONG);
     shmq_queue_unbind(qb);
     shmq_member_free(b);
-    leave(a, qa);
+    scratch_close_unless_dead(a, qa);
     scratch_remove();
 }
 

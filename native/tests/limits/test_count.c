@@ -14,14 +14,8 @@ static void begin(uint64_t maxsize) {
 
 static void end(void) {
     check_ring(qa);
-    if (b->lock_fd >= 0) {
-        shmq_queue_unbind(qb);
-        CHECK_EQUAL(shmq_member_leave(b, true), SHMQ_OK);
-        shmq_member_free(b);
-    }
-    shmq_queue_unbind(qa);
-    CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
-    shmq_member_free(a);
+    scratch_close_unless_dead(b, qb);
+    scratch_close(a, qa);
     scratch_remove();
 }
 

@@ -19,11 +19,7 @@ static void begin(uint64_t maxsize) {
 }
 
 static void check_line(void) {
-    const char *fault = shmq_line_fault(qa);
-    if (fault != NULL) {
-        fprintf(stderr, "%s\n", fault);
-    }
-    CHECK(fault == NULL);
+    check_no_fault(shmq_line_fault(qa));
     CHECK(!shmq_line_stands(qa));
     CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&qa->page->ring.waiters)), 0);
 }
@@ -122,10 +118,7 @@ static void who_comes_later_has_what_is_left_when_all_in_line_are_served(void) {
 
 static void bytes_are_left_to_those_in_line_too(void) {
     begin(0);
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, SHMQ_SET_MAX_BYTES, 100);
-    CHECK_EQUAL(shmq_queue_alter(qa, &d, &differs), SHMQ_OK);
+    scratch_alter(qa, SHMQ_SET_MAX_BYTES, 100);
     fill(12);
     shmq_ticket first = {0};
     CHECK(shmq_line_enter(qb, &first, 20));

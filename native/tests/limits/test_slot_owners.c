@@ -17,14 +17,8 @@ static void begin(void) {
 }
 
 static void end(void) {
-    if (other->lock_fd >= 0) {
-        shmq_queue_unbind(theirs);
-        CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-        shmq_member_free(other);
-    }
-    shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_close_unless_dead(other, theirs);
+    scratch_close(m, q);
     scratch_remove();
 }
 

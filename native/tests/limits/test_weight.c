@@ -5,12 +5,7 @@ static shmq_member *a, *b;
 static shmq_queue *qa, *qb;
 static const unsigned char bytes[4096];
 
-static void limit_bytes(shmq_queue *q, uint64_t most) {
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, SHMQ_SET_MAX_BYTES, most);
-    CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK);
-}
+static void limit_bytes(shmq_queue *q, uint64_t most) { scratch_alter(q, SHMQ_SET_MAX_BYTES, most); }
 
 static void begin(uint64_t maxsize, uint64_t max_bytes) {
     scratch_create(false);
@@ -25,14 +20,8 @@ static void begin(uint64_t maxsize, uint64_t max_bytes) {
 
 static void end(void) {
     check_ring(qa);
-    if (b->lock_fd >= 0) {
-        shmq_queue_unbind(qb);
-        CHECK_EQUAL(shmq_member_leave(b, true), SHMQ_OK);
-        shmq_member_free(b);
-    }
-    shmq_queue_unbind(qa);
-    CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
-    shmq_member_free(a);
+    scratch_close_unless_dead(b, qb);
+    scratch_close(a, qa);
     scratch_remove();
 }
 

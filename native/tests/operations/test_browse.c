@@ -16,8 +16,7 @@ static void begin(uint64_t maxsize) {
 static void end(void) {
     shmq_queue_unbind(q);
     CHECK_EQUAL(shmq_sweep_own(m), SHMQ_OK);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_detach(m);
     scratch_remove();
 }
 

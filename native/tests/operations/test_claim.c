@@ -24,13 +24,7 @@ static void begin(uint64_t maxsize, uint32_t levels) {
 }
 
 static void check_all(void) {
-    CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
-    const char *wrong = shmq_segment_fault(a);
-    if (wrong != NULL) {
-        fprintf(stderr, "%s\n", wrong);
-    }
-    CHECK(wrong == NULL);
-    shmq_structure_unlock(a);
+    check_segment(a);
     if (!damaged) {
         check_ring(from);
     }
@@ -43,14 +37,10 @@ static void end(bool b_lives) {
     shmq_subscription_end(&by);
     if (b_lives) {
         shmq_queue_unbind(from_b);
-        shmq_queue_unbind(to_b);
-        CHECK_EQUAL(shmq_member_leave(b, true), SHMQ_OK);
-        shmq_member_free(b);
+        scratch_close(b, to_b);
     }
     shmq_queue_unbind(from);
-    shmq_queue_unbind(to);
-    CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
-    shmq_member_free(a);
+    scratch_close(a, to);
     scratch_remove();
 }
 

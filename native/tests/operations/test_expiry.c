@@ -18,9 +18,7 @@ static void begin(void) { begin_levels(1); }
 static void end(void) {
     check_ring(q);
     CHECK_EQUAL(shmq_load_seq(&m->process->unsettled), 0);
-    shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_close(m, q);
     scratch_remove();
 }
 

@@ -20,9 +20,7 @@ static void begin(void) {
 }
 
 static void leave(void) {
-    shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_close(m, q);
     scratch_remove();
 }
 

@@ -51,13 +51,8 @@ static void end(void) {
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
     shmq_observer_close(eye);
     shmq_queue_unbind(q);
-    if (other->lock_fd >= 0) {
-        shmq_queue_unbind(theirs);
-        CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-        shmq_member_free(other);
-    }
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_close_unless_dead(other, theirs);
+    scratch_detach(m);
     scratch_remove();
 }
 

@@ -19,13 +19,7 @@ static void begin(uint64_t maxsize) {
 }
 
 static void check_all(void) {
-    CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
-    const char *wrong = shmq_segment_fault(a);
-    if (wrong != NULL) {
-        fprintf(stderr, "%s\n", wrong);
-    }
-    CHECK(wrong == NULL);
-    shmq_structure_unlock(a);
+    check_segment(a);
     check_ring(from_a);
     check_ring(to_a);
 }
@@ -34,14 +28,10 @@ static void end(bool b_lives) {
     check_all();
     if (b_lives) {
         shmq_queue_unbind(from_b);
-        shmq_queue_unbind(to_b);
-        CHECK_EQUAL(shmq_member_leave(b, true), SHMQ_OK);
-        shmq_member_free(b);
+        scratch_close(b, to_b);
     }
     shmq_queue_unbind(from_a);
-    shmq_queue_unbind(to_a);
-    CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
-    shmq_member_free(a);
+    scratch_close(a, to_a);
     scratch_remove();
 }
 

@@ -40,10 +40,8 @@ static void end(void) {
         shmq_queue_unbind(theirs[i]);
         shmq_queue_unbind(q[i]);
     }
-    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-    shmq_member_free(other);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_detach(other);
+    scratch_detach(m);
     scratch_remove();
 }
 

@@ -11,10 +11,7 @@ static void begin(uint64_t maxsize, uint32_t overflow) {
     b = scratch_attach();
     qa = scratch_queue(a, "jobs", maxsize, true);
     qb = scratch_queue(b, "jobs", 0, true);
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, SHMQ_SET_OVERFLOW, overflow);
-    CHECK_EQUAL(shmq_queue_alter(qa, &d, &differs), SHMQ_OK);
+    scratch_alter(qa, SHMQ_SET_OVERFLOW, overflow);
 }
 
 static void leave(void) {
@@ -23,9 +20,7 @@ static void leave(void) {
         CHECK_EQUAL(shmq_member_leave(b, true), SHMQ_OK);
     }
     shmq_member_free(b);
-    shmq_queue_unbind(qa);
-    CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
-    shmq_member_free(a);
+    scratch_close(a, qa);
     scratch_remove();
 }
 
@@ -114,10 +109,7 @@ static void a_carried_entry_goes_first(void) {
 
 static void a_large_one_takes_the_room_of_many(void) {
     begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, SHMQ_SET_MAX_BYTES, 80);
-    CHECK_EQUAL(shmq_queue_alter(qa, &d, &differs), SHMQ_OK);
+    scratch_alter(qa, SHMQ_SET_MAX_BYTES, 80);
     for (uint64_t i = 0; i < 10; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
     }
@@ -282,10 +274,7 @@ static void the_least_important_goes_first(void) {
     b = scratch_attach();
     qa = scratch_levels(a, "jobs", 3, 3);
     qb = scratch_queue(b, "jobs", 0, true);
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, SHMQ_SET_OVERFLOW, SHMQ_OVERFLOW_DROP_OLDEST);
-    CHECK_EQUAL(shmq_queue_alter(qa, &d, &differs), SHMQ_OK);
+    scratch_alter(qa, SHMQ_SET_OVERFLOW, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_as(qa, 1, 9), SHMQ_OK);
     CHECK_EQUAL(put_as(qa, 2, 4), SHMQ_OK);
     CHECK_EQUAL(put_as(qa, 3, 0), SHMQ_OK);
@@ -317,10 +306,7 @@ static void a_damaged_one_is_passed(void) {
 static void who_drops_waits_for_a_claim_at_least(void) {
     begin(1, SHMQ_OVERFLOW_WAIT);
     CHECK_EQUAL(shmq_overflow_until(qa, 7), 7);
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, SHMQ_SET_OVERFLOW, SHMQ_OVERFLOW_DROP_OLDEST);
-    CHECK_EQUAL(shmq_queue_alter(qa, &d, &differs), SHMQ_OK);
+    scratch_alter(qa, SHMQ_SET_OVERFLOW, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK(shmq_overflow_until(qa, 7) > shmq_now_ns());
     CHECK_EQUAL(shmq_overflow_until(qa, SHMQ_FOR_EVER - 1), SHMQ_FOR_EVER - 1);
     end();

@@ -18,11 +18,8 @@ static void end(void) {
     check_ring(q);
     shmq_queue_unbind(second);
     shmq_queue_unbind(theirs);
-    shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-    shmq_member_free(other);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_close(other, q);
+    scratch_detach(m);
     scratch_remove();
 }
 

@@ -33,9 +33,7 @@ static void end(void) {
     check_ring(q);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
     CHECK_EQUAL(m->process->unsettled, 0);
-    shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_close(m, q);
     scratch_remove();
 }
 
@@ -136,9 +134,7 @@ static void what_the_ring_turns_over_meanwhile_is_found_by_all(void) {
     shmq_release_all(q, all, 2);
     CHECK(meanwhile == NULL);
     CHECK_EQUAL(get_number(theirs), 3);
-    shmq_queue_unbind(theirs);
-    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-    shmq_member_free(other);
+    scratch_close(other, theirs);
     end();
 }
 

@@ -121,9 +121,7 @@ static void test_only_what_changed_is_looked_at_again(void) {
     CHECK_EQUAL(shmq_load_seq(&q->first.stretches[0]), first + 1); /* nobody has counted since: nothing is written */
     CHECK_EQUAL(shmq_load_seq(&q->first.stretches[2]), third);
     CHECK(counts_agree(q));
-    shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_close(m, q);
     scratch_remove();
 }
 
@@ -142,9 +140,7 @@ static void test_a_death_before_the_word_leaves_no_wrong_count(void) {
     scratch_kill(dead);
     reap_all(alive, 1);
     CHECK(counts_agree(q));
-    shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_member_leave(alive, true), SHMQ_OK);
-    shmq_member_free(alive);
+    scratch_close(alive, q);
     scratch_remove();
 }
 
@@ -192,8 +188,7 @@ static void test_what_changes_amid_a_count_is_counted_later(void) {
         CHECK_EQUAL(shmq_queue_delete(met), SHMQ_OK);
         shmq_queue_unbind(met);
     }
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_detach(m);
     scratch_remove();
 }
 

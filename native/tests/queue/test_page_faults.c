@@ -21,12 +21,8 @@ static void begin_with(shmq_declaration d) {
 static void begin(void) { begin_with((shmq_declaration){0}); }
 
 static void end(void) {
-    shmq_queue_unbind(theirs);
-    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-    shmq_member_free(other);
-    shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_close(other, theirs);
+    scratch_close(m, q);
     scratch_remove();
 }
 

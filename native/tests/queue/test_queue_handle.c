@@ -10,8 +10,7 @@ static void begin(void) {
 
 static void end(void) {
     CHECK_EQUAL(shmq_sweep_own(m), SHMQ_OK);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_detach(m);
     scratch_remove();
 }
 
@@ -442,9 +441,7 @@ static void test_who_comes_to_take_out_what_fills_the_memory_finds_room(void) {
     }
     CHECK_EQUAL(put_bytes(q, bytes, sizeof bytes, 0), SHMQ_OK);
     shmq_queue_unbind(theirs);
-    shmq_queue_unbind(same);
-    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-    shmq_member_free(other);
+    scratch_close(other, same);
     shmq_queue_unbind(q);
     shmq_queue_unbind(empty);
     end();

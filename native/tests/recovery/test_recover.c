@@ -39,13 +39,7 @@ static void begin(uint64_t maxsize) {
 }
 
 static void check_all(void) {
-    CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
-    const char *wrong = shmq_segment_fault(a);
-    if (wrong != NULL) {
-        fprintf(stderr, "%s\n", wrong);
-    }
-    CHECK(wrong == NULL);
-    shmq_structure_unlock(a);
+    check_segment(a);
     check_ring(qa);
 }
 
@@ -53,12 +47,8 @@ static void check_all(void) {
 static void end(void) {
     check_all();
     scratch_kill(b);
-    shmq_queue_unbind(qc);
-    CHECK_EQUAL(shmq_member_leave(c, true), SHMQ_OK);
-    shmq_member_free(c);
-    shmq_queue_unbind(qa);
-    CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
-    shmq_member_free(a);
+    scratch_close(c, qc);
+    scratch_close(a, qa);
     scratch_remove();
 }
 

@@ -22,12 +22,9 @@ static void open_queue(uint64_t maxsize) {
 static void leave_queue(void) {
     shmq_queue_unbind(qa);
     if (b != NULL && b->lock_fd >= 0) {
-        shmq_queue_unbind(qb);
-        CHECK_EQUAL(shmq_member_leave(b, true), SHMQ_OK);
-        shmq_member_free(b);
+        scratch_close(b, qb);
     }
-    CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
-    shmq_member_free(a);
+    scratch_detach(a);
     scratch_remove();
 }
 

@@ -17,8 +17,7 @@ static void begin(void) {
 
 static void end(void) {
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_detach(m);
     scratch_remove();
 }
 
@@ -161,8 +160,7 @@ static void test_a_stranger_s_file_proves_no_death_and_gets_no_memory(void) {
     shmq_structure_unlock(m);
     CHECK(m->map_fd != was);
     CHECK_EQUAL(size_of(was), 0);
-    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-    shmq_member_free(other);
+    scratch_detach(other);
     end();
     CHECK_EQUAL(size_of(was), 0); /* and it is still open */
     close(was);
@@ -200,12 +198,10 @@ static void test_a_number_that_another_membership_has_now_is_left_to_it(void) {
     shmq_member *next = scratch_attach(); /* with these numbers */
     CHECK((next->lock_fd == lock || next->lock_fd == map) && (next->map_fd == lock || next->map_fd == map));
     CHECK_EQUAL(shmq_structure_lock(other), SHMQ_MEMBERSHIP_LOST);
-    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-    shmq_member_free(other);
+    scratch_detach(other);
     CHECK_EQUAL(shmq_structure_lock(next), SHMQ_OK);
     shmq_structure_unlock(next);
-    CHECK_EQUAL(shmq_member_leave(next, true), SHMQ_OK);
-    shmq_member_free(next);
+    scratch_detach(next);
     uint32_t reaped = 0;
     while (reaped == 0) {
         CHECK_EQUAL(shmq_reap_dead(m, &reaped), SHMQ_OK);
@@ -310,8 +306,7 @@ static void test_without_a_descriptor_left_nobody_is_taken_for_dead(void) {
         exit(0);
     }
     scratch_wait(pid);
-    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-    shmq_member_free(other);
+    scratch_detach(other);
     end();
 }
 

@@ -9,8 +9,7 @@ static void begin(void) {
 }
 
 static void end(void) {
-    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-    shmq_member_free(m);
+    scratch_detach(m);
     scratch_remove();
 }
 
@@ -21,8 +20,7 @@ static void a_broker_that_others_use_is_deleted_by_force_only(void) {
     CHECK(scratch_exists() && !shmq_member_gone(other));
     CHECK_EQUAL(shmq_member_delete(m, true), SHMQ_OK);
     CHECK(!scratch_exists() && shmq_member_gone(other));
-    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
-    shmq_member_free(other);
+    scratch_detach(other);
     end();
 }
 

@@ -10,13 +10,7 @@
 
 static void lock(shmq_member *m) { CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK); }
 
-static void check_valid(shmq_member *m) {
-    const char *fault = shmq_structure_fault(m);
-    if (fault != NULL) {
-        fprintf(stderr, "%s\n", fault);
-    }
-    CHECK(fault == NULL);
-}
+static void check_valid(shmq_member *m) { check_no_fault(shmq_structure_fault(m)); }
 
 static bool all_zero(const unsigned char *bytes, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {

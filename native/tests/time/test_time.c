@@ -30,13 +30,7 @@ static void begin(void) {
 static void end(void) {
     check_ring(q);
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
-    CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
-    const char *fault = shmq_segment_fault(m);
-    if (fault != NULL) {
-        fprintf(stderr, "%s\n", fault);
-    }
-    CHECK(fault == NULL);
-    shmq_structure_unlock(m);
+    check_segment(m);
     shmq_queue_unbind(q);
     scratch_leave(m);
     scratch_remove();

@@ -214,15 +214,15 @@ static void a_put_that_a_limit_kept_out_goes_on_to_disk(void) {
     begin_still();
     put_many(0, 100, 0);
     put_timed(q, 1000, stands_at + MS);
-    alter(SHMQ_SET_MAX_BYTES, 101 * sizeof(uint64_t));
-    alter(SHMQ_SET_MAX_MEMORY, 1);
+    scratch_alter(q, SHMQ_SET_MAX_BYTES, 101 * sizeof(uint64_t));
+    scratch_alter(q, SHMQ_SET_MAX_MEMORY, 1);
     CHECK(!flows());
     stands_at += 2 * MS;
     put_timed(q, 100, 0);
     CHECK(expired() == 1 && flows());
     get_numbers(q, 0, 101);
-    alter(SHMQ_SET_MAX_BYTES, 0);
-    alter(SHMQ_SET_MAX_MEMORY, MEMORY);
+    scratch_alter(q, SHMQ_SET_MAX_BYTES, 0);
+    scratch_alter(q, SHMQ_SET_MAX_MEMORY, MEMORY);
     end();
 }
 

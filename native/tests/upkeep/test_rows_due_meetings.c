@@ -13,12 +13,7 @@ static void some(shmq_queue *q) {
     }
 }
 
-static void set_max_ttl(const actor *by, uint64_t ns) {
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, SHMQ_SET_MAX_TTL, ns);
-    CHECK_EQUAL(shmq_queue_alter(by->q, &d, &differs), SHMQ_OK);
-}
+static void set_max_ttl(const actor *by, uint64_t ns) { scratch_alter(by->q, SHMQ_SET_MAX_TTL, ns); }
 
 static void live_for_an_hour(actor *by) { set_max_ttl(by, 3600 * SECOND); }
 

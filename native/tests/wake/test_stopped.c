@@ -20,20 +20,12 @@ static void begin(void) {
     qc = scratch_queue(c, "jobs", 0, false);
 }
 
-static void leave(shmq_member *m, shmq_queue *q) {
-    if (m->lock_fd >= 0) {
-        shmq_queue_unbind(q);
-        CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
-        shmq_member_free(m);
-    }
-}
-
 static void end(void) {
     check_ring(qa);
     CHECK(shmq_watch_fault(a) == NULL);
-    leave(c, qc);
-    leave(b, qb);
-    leave(a, qa);
+    scratch_close_unless_dead(c, qc);
+    scratch_close_unless_dead(b, qb);
+    scratch_close_unless_dead(a, qa);
     scratch_remove();
 }
 
