@@ -9,6 +9,7 @@ from tests.repo.tree import ROOT, files, name_of
 MOST_WORDS = 25
 PROGRAM = re.compile(r"^\s*```.*?^\s*```", re.DOTALL | re.MULTILINE)
 TABLE_OR_TITLE = re.compile(r"^(?:\||#).*$", re.MULTILINE)
+CELL = re.compile(r"(?<!\\)\|")
 PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[*-]|\d+\.) )")
 LIST_MARK = re.compile(r"^\s*(?:[*-]|\d+\.) ")
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -17,19 +18,23 @@ SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][*)\"])|(?<=[.!?]\*\*))\s+(?=[A-Z
 
 # Long sentences that pages still have. A number only goes down; a page without any has no line here.
 STILL_LONG: dict[str, int] = {
-    "docs/architecture.md": 8,
+    "docs/architecture.md": 9,
     "docs/hacking.md": 13,
 }
 
 
+def split(words: str) -> list[str]:
+    words = re.sub(r"`[^`]*`", "`code`", " ".join(words.split()))
+    return SENTENCE.split(words) if words else []
+
+
 def sentences(page: str) -> list[str]:
-    """Of the prose: a code span is one word, of a link its text counts."""
-    text = INDEX.sub("", TABLE_OR_TITLE.sub("", PROGRAM.sub("", page)))
-    found = []
-    for paragraph in PARAGRAPH.split(LINK.sub(r"\1", text)):
-        words = re.sub(r"`[^`]*`", "`code`", " ".join(LIST_MARK.sub("", paragraph).split()))
-        found += SENTENCE.split(words) if words else []
-    return found
+    """A code span is one word, of a link its text counts. In a cell of a table a sentence may end with a semicolon."""
+    prose = LINK.sub(r"\1", INDEX.sub("", PROGRAM.sub("", page)))
+    rows = [line for line in prose.splitlines() if line.startswith("|")]
+    cells = [part for row in rows for cell in CELL.split(row) for part in cell.split(";")]
+    paragraphs = [LIST_MARK.sub("", each) for each in PARAGRAPH.split(TABLE_OR_TITLE.sub("", prose))]
+    return [sentence for text in [*paragraphs, *cells] for sentence in split(text)]
 
 
 def long_sentences(page: str) -> list[str]:
@@ -58,6 +63,7 @@ def test_a_sentence_that_is_too_long_is_found() -> None:
         long_sentences(f"{short} {short}\n\n* {short}\n* **Title.** {short} `c d` is. {short} *Title.* {short}\n") == []
     )
     assert long_sentences(f"{short} {long}\n* {long}\n1. {long}\n\n{long[:59]}\n{long[60:]}\n") == [long] * 4
-    assert long_sentences(f"# {long}\n| {long} |\n```\n{long}\n```\n") == []
+    assert long_sentences(f"# {long}\n```\n{long}\n```\n") == []
+    assert long_sentences(f"| {short} {short} | {short}; {short} |\n| a | {long} |\n") == [long]
     assert long_sentences("[a](b.md), " * 30 + "[c](d.md).\n") == []
     assert long_sentences("`a b` " * 25 + "[one](b.md).") == ["`code` " * 25 + "one."]

@@ -101,7 +101,7 @@ Fields of words, from the lowest bit on. Bits that are not named are 0.
 | `queue.state` | LIVE 1, DELETED 2 |
 | `counters.attached` | incarnation + 1 of the queue; 0: none |
 | granule | kind 8 (free 0, pages, ring, slab, inside 4), reserved 1, headers 1, 6 unused, pages in use 8, 8 unused, \
-length of the run 32 |
+run's length 32 |
 | `pin.cell` | offset of the block / 64: 40, view bit + 1 (255: being taken) 8, low half of the row's generation 16 |
 | `block.word` | entry bits 24 (only bit 0 is used), view bits 8, generation 32 |
 | `block.state` | state 8 (NONE 0, FREE, BUILDING, SHARED, RETIRED 4), process row 16, class 8, generation 32 |
