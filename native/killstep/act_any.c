@@ -1,5 +1,6 @@
-#include "dispatch/sleepers.h"
-#include "operations/news.h"
+#include "consumers/sleepers.h"
+#include "queue/consumer_row.h"
+#include "take/news.h"
 #include "wake/wake_word.h"
 #include "act_any.h"
 

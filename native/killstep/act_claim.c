@@ -1,6 +1,6 @@
-#include "operations/browse.h"
-#include "operations/ring_claim.h"
-#include "operations/settle.h"
+#include "look/browse.h"
+#include "settle/settle.h"
+#include "take/claim.h"
 #include "act_claim.h"
 
 #define MOST 8u /* entries in a queue that is claimed from, or into */

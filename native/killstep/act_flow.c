@@ -1,9 +1,9 @@
 #include "flow/flow_alert.h"
-#include "lifecycle/queue_declare.h"
-#include "operations/expire.h"
-#include "operations/settle.h"
+#include "lifecycle/declare.h"
 #include "queue/settings.h"
 #include "segment/alert_time.h"
+#include "settle/expire.h"
+#include "settle/settle.h"
 #include "act_flow.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-#include "lifecycle/queue_declare.h"
-#include "operations/settle.h"
+#include "lifecycle/declare.h"
+#include "settle/settle.h"
 #include "act_group.h"
 
 #include <string.h>

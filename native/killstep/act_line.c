@@ -1,6 +1,6 @@
 #include "limits/line.h"
 #include "limits/waiters.h"
-#include "operations/put.h"
+#include "put/put.h"
 #include "act_line.h"
 
 static shmq_ticket_shm *ticket_of(const act *a) {

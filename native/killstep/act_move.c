@@ -1,8 +1,8 @@
-#include "operations/browse.h"
-#include "operations/put.h"
-#include "operations/ring_move.h"
-#include "operations/settle.h"
+#include "look/browse.h"
+#include "put/move.h"
+#include "put/put.h"
 #include "recovery/reap.h"
+#include "settle/settle.h"
 #include "wake/watch.h"
 #include "act_move.h"
 

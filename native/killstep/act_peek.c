@@ -1,4 +1,4 @@
-#include "operations/ring_wait.h"
+#include "take/wait_any.h"
 #include "act_peek.h"
 
 #include "stage.h"

@@ -1,7 +1,7 @@
-#include "dispatch/ranks.h"
-#include "lifecycle/queue_declare.h"
-#include "operations/take.h"
+#include "consumers/ranks.h"
+#include "lifecycle/declare.h"
 #include "queue/settings.h"
+#include "take/take.h"
 #include "act_ranks.h"
 
 #include "virtual.h"

@@ -1,7 +1,8 @@
-#include "dispatch/ranks.h"
-#include "dispatch/row_selector.h"
-#include "dispatch/sleepers.h"
-#include "operations/offer.h"
+#include "consumers/ranks.h"
+#include "consumers/sleepers.h"
+#include "queue/consumer_row.h"
+#include "selectors/row_selector.h"
+#include "take/offer.h"
 #include "act_select.h"
 
 #include <string.h>

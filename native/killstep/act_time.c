@@ -1,11 +1,11 @@
 /* Operations on messages that wait for a time, expire, or are lent for a time. */
-#include "lifecycle/queue_declare.h"
-#include "operations/hold.h"
-#include "operations/immediate.h"
-#include "operations/put.h"
+#include "lifecycle/declare.h"
+#include "put/immediate.h"
+#include "put/put.h"
 #include "queue/settings.h"
+#include "settle/hold.h"
 #include "time/receipt.h"
-#include "time/ring_time.h"
+#include "time/times.h"
 #include "upkeep/duty.h"
 #include "act_time.h"
 

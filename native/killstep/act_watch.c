@@ -1,5 +1,7 @@
 #include "base/clock.h"
-#include "dispatch/sleepers.h"
+#include "consumers/sleepers.h"
+#include "groups/row_close.h"
+#include "queue/consumer_row.h"
 #include "wake/watch.h"
 #include "act_watch.h"
 

@@ -1,5 +1,5 @@
+#include "lifecycle/declare.h"
 #include "lifecycle/handle_bind.h"
-#include "lifecycle/queue_declare.h"
 #include "aftermath.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "flow/flow_alert.h"
 #include "limits/count.h"
-#include "operations/census.h"
+#include "look/census.h"
 #include "queue/cold.h"
 #include "ring/ring.h"
 #include "ring/ring_memory.h"

@@ -1,8 +1,8 @@
 /* Queue "a" flows to disk: the oldest messages are rows, some lie in memory above them. */
-#include "dispatch/sleepers.h"
 #include "flow/waiting.h"
-#include "lifecycle/queue_declare.h"
+#include "lifecycle/declare.h"
 #include "limits/count.h"
+#include "queue/consumer_row.h"
 #include "queue/settings.h"
 #include "ring/version.h"
 #include "scenario.h"

@@ -1,7 +1,7 @@
 /* Queue "a" with groups: two, of which the second begins with the hundreds. */
-#include "dispatch/sleepers.h"
+#include "groups/row_close.h"
 #include "lifecycle/handle_bind.h"
-#include "operations/offer.h"
+#include "take/offer.h"
 #include "act_group.h"
 #include "act_move.h"
 #include "act_time.h"

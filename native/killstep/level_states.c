@@ -1,5 +1,5 @@
 /* Queue "a" of three levels; which one a message goes to, its value says (act.h). */
-#include "dispatch/sleepers.h"
+#include "groups/row_close.h"
 #include "lifecycle/handle_bind.h"
 #include "scenario.h"
 

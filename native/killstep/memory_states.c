@@ -1,6 +1,6 @@
 /* States in which the segment has no memory left, or too little. */
 #include "layout/block.h"
-#include "operations/put.h"
+#include "put/put.h"
 #include "segment/block_class.h"
 #include "segment/structure.h"
 #include "rows.h"

@@ -1,7 +1,7 @@
-#include "dispatch/sleepers.h"
+#include "groups/row_close.h"
 #include "layout/run.h"
-#include "lifecycle/queue_declare.h"
-#include "operations/census.h"
+#include "lifecycle/declare.h"
+#include "look/census.h"
 #include "segment/structure.h"
 #include "stage.h"
 

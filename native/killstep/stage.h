@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "dispatch/group.h"
+#include "consumers/group_book.h"
 #include "act.h"
 #include "beginning.h"
 #include "board.h"

@@ -1,6 +1,6 @@
 /* States in which others are stopped with a claim to be first: in the watch, while a process that can be killed holds the
  * only message; by their priority; with the offer of a live place. */
-#include "operations/take.h"
+#include "take/take.h"
 #include "scenario.h"
 
 #include "act_ranks.h"

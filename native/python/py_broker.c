@@ -1,8 +1,8 @@
 /* Functions on a membership that concern queues: declare, list, reap, death records. */
 #include <string.h>
 
+#include "lifecycle/declare.h"
 #include "lifecycle/handle_bind.h"
-#include "lifecycle/queue_declare.h"
 #include "recovery/reap.h"
 #include "ring/death_record.h"
 #include "upkeep/duty.h"

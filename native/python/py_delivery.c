@@ -3,12 +3,12 @@
 
 #include "base/clock.h"
 #include "lifecycle/handle_bind.h"
-#include "operations/expire.h"
-#include "operations/hold.h"
-#include "operations/put.h"
-#include "operations/ring_move.h"
-#include "operations/settle.h"
-#include "time/ring_time.h"
+#include "put/move.h"
+#include "put/put.h"
+#include "settle/expire.h"
+#include "settle/hold.h"
+#include "settle/settle.h"
+#include "time/times.h"
 #include "py_queue.h"
 #include "structmember.h"
 

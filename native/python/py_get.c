@@ -1,5 +1,5 @@
 /* get and get_many. */
-#include "operations/settle.h"
+#include "settle/settle.h"
 #include "wake/wait.h"
 #include "py_queue.h"
 

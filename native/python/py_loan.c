@@ -4,8 +4,8 @@
 
 #include "lifecycle/handle_bind.h"
 #include "limits/line.h"
-#include "operations/overflow.h"
-#include "operations/put.h"
+#include "put/overflow.h"
+#include "put/put.h"
 #include "py_queue.h"
 #include "structmember.h"
 

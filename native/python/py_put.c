@@ -5,9 +5,9 @@
 
 #include "flow/turn.h"
 #include "limits/line.h"
-#include "operations/immediate.h"
-#include "operations/overflow.h"
-#include "operations/put.h"
+#include "put/immediate.h"
+#include "put/overflow.h"
+#include "put/put.h"
 #include "segment/wall_clock.h"
 #include "time/receipt.h"
 #include "wake/wait.h"

@@ -2,8 +2,8 @@
 #ifndef SHMQ_PY_QUEUE_H
 #define SHMQ_PY_QUEUE_H
 
-#include "operations/take.h"
 #include "ring/outgoing.h"
+#include "take/take.h"
 #include "py_shmq.h"
 
 /* PICKLE, too, takes exact bytes and text as they are; Python does the rest of it. */

@@ -1,6 +1,6 @@
 /* Receives the next message of several queues; peek_any says whether there is one. */
-#include "dispatch/ranks.h"
-#include "operations/news.h"
+#include "consumers/ranks.h"
+#include "take/news.h"
 #include "wake/wait.h"
 #include "py_consumer.h"
 

@@ -2,7 +2,7 @@
  * Times are nanoseconds, 2**64 - 1 for never; choices are their numbers. shmq/core/queue.py turns them into what users
  * write. */
 #include "flow/turn.h"
-#include "lifecycle/queue_declare.h"
+#include "lifecycle/declare.h"
 #include "queue/queue_facts.h"
 #include "queue/settings.h"
 #include "py_queue.h"

@@ -2,8 +2,8 @@
 #ifndef SHMQ_TESTS_MEETING_DEEDS_H
 #define SHMQ_TESTS_MEETING_DEEDS_H
 
-#include "operations/ring_claim.h"
-#include "operations/ring_move.h"
+#include "put/move.h"
+#include "take/claim.h"
 #include "meeting.h"
 
 static inline void is_gone(uint64_t count) { shmq_add_relaxed(&tally->gone, count); }

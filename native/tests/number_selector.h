@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/headers.h"
-#include "dispatch/row_selector.h"
+#include "selectors/row_selector.h"
 #include "scratch_queue.h"
 
 /* `spare` more constants make its program longer, and are not used. */

@@ -1,4 +1,4 @@
-"""From the tree of a selector to the bytes of its program; native/src/dispatch/selector.h has their meaning."""
+"""From the tree of a selector to the bytes of its program; native/src/selectors/selector.h has their meaning."""
 
 from __future__ import annotations
 

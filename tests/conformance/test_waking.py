@@ -31,7 +31,7 @@ def test_one_message_wakes_one_and_several_wake_several(queue: Queue) -> None:
 def test_sleepers_are_woken_in_turn(queue: Queue) -> None:
     """None is forgotten. A consumer that has announced its sleep looks once more, and a sleeper now and then: each may
     take what another was woken for, so a busy machine gets more messages. The order of the wakes itself is shown
-    where nobody looks (`native/tests/dispatch/test_sleepers.c`). Shows S10, S73, S74."""
+    where nobody looks (`native/tests/consumers/test_sleepers.c`). Shows S10, S73, S74."""
     with crowd(queue, 4) as sleepers:
         put = 0
         while put < 40 or (min(map(len, sleepers.taken)) < 5 and put < 400):

@@ -218,7 +218,7 @@ def test_an_interrupt_leaves_what_was_done_until_then_and_no_process(tmp_path: P
 
 MISTAKES = {
     "the owner is named one step after the claim": (
-        "operations/ring_put.c",
+        "put/publish.c",
         "if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(r->queue), 0, SHMQ_CLAIMED))) { /* T1 */",
         "uint64_t nameless = shmq_word(turn, 0, 0, 0, SHMQ_CLAIMED);\n"
         "            if (!shmq_cas_seq(&slot->word, word, nameless) ||\n"
@@ -226,13 +226,13 @@ MISTAKES = {
         ["--only", "put-few"],
     ),
     "the reaper wakes nobody": (
-        "recovery/ring_recover.c",
+        "recovery/entries_recover.c",
         "shmq_notify(q);",
         "(void)q;",
         ["--only", "wake", "--only", "release-wakes"],
     ),
     "the slot is free before the block is": (
-        "operations/ring_settle.c",
+        "settle/settle.c",
         "    shmq_block_drop(r->queue->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));\n"
         "    for (;;) {",
         "    for (bool dropped = false;;) {\n"
@@ -249,13 +249,13 @@ MISTAKES = {
         ["--only", "move"],
     ),
     "a cursor from long ago goes by laps of 32 bits": (
-        "operations/ring_scan.c",
+        "take/scan.c",
         "if (d->as.by != NULL && meet_old(r, start, &p, epoch, d, &status)) {",
         "if (d->as.by != NULL && p == UINT64_MAX && meet_old(r, start, &p, epoch, d, &status)) {",
         ["--begin", "wrap", "--only", "select-receive"],
     ),
     "a half-done deletion leaves messages that nobody can find": (
-        "lifecycle/queue_release.c",
+        "lifecycle/release.c",
         "    shmq_queues_end_deleted(m);\n",
         "",
         ["--only", "delete-queue"],
@@ -267,7 +267,7 @@ MISTAKES = {
         ["--pause", "--only", "watch-first", "--only", "watch-asleep-behind"],
     ),
     "a stopped consumer of higher priority is never passed": (
-        "dispatch/ranks.c",
+        "consumers/ranks.c",
         "return now >= since && now - since >= q->m->patience_ns;",
         "return now < since && now - since >= q->m->patience_ns;",
         ["--only", "ranked-pass"],
@@ -372,7 +372,7 @@ MISTAKES = {
         ["--pause", "--only", "flow-flush"],
     ),
     "what lies above the rows is taken before them": (
-        "operations/scan_flowed.c",
+        "take/scan_flowed.c",
         "shmq_flow_is_on(d->seen.flow) ? shmq_load_seq(&back->shm->low) : UINT64_MAX;",
         "shmq_flow_is_on(d->seen.flow) ? UINT64_MAX : UINT64_MAX;",
         ["--pause", "--only", "flow-flush"],
@@ -390,7 +390,7 @@ MISTAKES = {
         [*TWO_DEATHS, "--only", "get"],
     ),
     "a reaper that repairs nothing turns no scan back": (
-        "recovery/ring_recover.c",
+        "recovery/entries_recover.c",
         "    shmq_rewind_all(r); /* always",
         "    if (freed != 0) {\n        shmq_rewind_all(r);\n    } /* always",
         [*TWO_DEATHS, "--only", "release", "--only", "move"],

@@ -3,8 +3,8 @@
  *   spin -a [-DBUG=n] [-DLIMIT=n] [-DDEATHS=n] [-DVICTIM=n] [-DSTOPS=n] [-DPRODUCERS=n] line.pml
  *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000 -w24
  *
- * Mirrors shmq_line_admit, _enter, _answer, _leave, _call, _recover (line.c), wait_in_line (ring_room.c), claim_counted
- * (ring_put.c), shmq_wake_full (room_wake.c). The slots and the count's own death are the subject of `room`. Here a put is one
+ * Mirrors shmq_line_admit, _enter, _answer, _leave, _call, _recover (line.c), wait_in_line (put/put.c), claim_counted
+ * (put/publish.c), shmq_wake_full (room_wake.c). The slots and the count's own death are the subject of `room`. Here a put is one
  * step that raises the count, and a settlement one that lowers it.
  *
  * The queue is full. Two or three producers put one message each, without a time limit of their own; a consumer takes whatever is

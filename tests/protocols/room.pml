@@ -3,8 +3,8 @@
  *   spin -a [-DBUG=n] [-DLIMIT=n] [-DPUTS=n] [-DDEATHS=n] [-DHOLES=n] room.pml
  *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000 -w24
  *
- * Mirrors shmq_put, wait_once, shmq_slot_free (ring_room.c), shmq_count_take, shmq_count_give, shmq_moving, shmq_recount
- * (count.c), claim_counted, put_again (ring_put.c), shmq_wake_full (room_wake.c), sweep_queue and close_queues (reap.c). The
+ * Mirrors shmq_put, wait_once, shmq_slot_free (put/put.c), shmq_count_take, shmq_count_give, shmq_moving, shmq_recount
+ * (count.c), claim_counted, put_again (put/publish.c), shmq_wake_full (room_wake.c), sweep_queue and close_queues (reap.c). The
  * order of the ring, the scan and the rewind are other models' subjects: here a claim takes any FREE slot, a consumer
  * any AVAILABLE one. One more slot than the limit, so only the count stops a producer; with LIMIT=0 only the ring does.
  *

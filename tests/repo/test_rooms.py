@@ -9,7 +9,7 @@ functions and macros of headers lie in no room: who uses one uses what stands in
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
 
@@ -21,6 +21,7 @@ FILES: dict[str, list[str]] = TABLE["files"]
 HOOK: str = TABLE["hook"]
 CORE = "native/src"
 LAYOUT = "layout"  # the room that has headers only
+SAY_WHICH = (LAYOUT, "recovery", "check")  # files of these say which room they are about
 
 NOISE = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 HEAD = r"[\w *]*?\b(shmq_\w+)\([^;{}]*?\)\s*\{"
@@ -112,6 +113,22 @@ def away_from_home(sources: Texts, headers: Texts) -> Iterator[tuple[str, str]]:
 def test_every_file_of_the_core_lies_in_a_room() -> None:
     rooms = {room_of(name_of(path)) for path in files(CORE)}
     assert rooms == set(ROOMS), "rooms of tools/layers.toml, from the bottom upward"
+
+
+def named_after_others(names: Iterable[str]) -> list[str]:
+    """The files whose names are those of other rooms, or begin with them."""
+    stems = [(name, room_of(name), name.rpartition("/")[2].partition(".")[0]) for name in names]
+    return [
+        name
+        for name, own, stem in stems
+        if own not in SAY_WHICH and any(f"{stem}_".startswith(f"{room}_") for room in ROOMS if room != own)
+    ]
+
+
+def test_no_file_is_named_after_another_room() -> None:
+    assert named_after_others(name_of(path) for path in files(CORE)) == []
+    names = [f"{CORE}/take/{name}.c" for name in ("ring", "ring_scan", "rings", "take_ring")]
+    assert named_after_others(names) == names[:2]
 
 
 def test_every_file_of_a_room_with_an_order_has_its_place_in_it() -> None:

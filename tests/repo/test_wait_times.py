@@ -12,7 +12,7 @@ MODULE = ROOT / "shmq" / "wait_time.py"
 # A time of its own has a name that ends in _NS; one without a name is a round number of nanoseconds.
 NAMED = re.compile(r"^#define \w+_NS\b.*\d", re.MULTILINE)
 ROUND = re.compile(r"\b(?!1000000000\b)[1-9]\d{0,2}0{5,}\b")
-CONVERSIONS = {"native/src/dispatch/row_selector.c": {"1000000"}}  # to milliseconds
+CONVERSIONS = {"native/src/selectors/row_selector.c": {"1000000"}}  # to milliseconds
 # No waits: how far two clocks may differ; and the back-off, which is a promise of its page.
 OTHERWISE = {"shmq/engine/membership/death_record.py": {"_NEAR", "_SLACK"}, "shmq/pool/back_off.py": {"FIRST", "MOST"}}
 DRAWING = {"shmq/pool/progress.py"}  # how often a line is drawn

@@ -8,8 +8,8 @@
 #include "base/wait_time.h"
 #include "blocks/slab.h"
 #include "layout/waiters.h"
+#include "segment/requests.h"
 #include "segment/structure.h"
-#include "segment/upkeep.h"
 
 bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_block_location *location) {
     if (offset < m->data || offset >= m->size) {

@@ -1,8 +1,8 @@
 /* A process makes and gives back slabs under the structure lock. class_word is the root of a slab: before it is stored,
  * the granules belong to nothing, and a rebuild of the map frees them; after it the slab is complete. */
 #include "blocks/slab.h"
+#include "segment/requests.h"
 #include "segment/structure.h"
-#include "segment/upkeep.h"
 
 /* A generation later than every one that a block of this table entry ever had. All blocks get the same one: a late
  * helper remembers an offset, and in a slab of another class that offset is a block with another index. */

@@ -1,7 +1,7 @@
 /* Faults of consumer rows and of the bitmaps of sleepers. */
 #include "base/fault_text.h"
 #include "check/faults.h"
-#include "dispatch/sleepers.h"
+#include "queue/consumer_row.h"
 #include "wake/wake_word.h"
 
 /* The row's bit is set. It is set after the word and cleared before it, so no death in between leaves such a row

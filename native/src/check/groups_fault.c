@@ -1,8 +1,8 @@
 /* Faults of the table of groups. */
 #include "base/fault_text.h"
 #include "check/faults.h"
-#include "dispatch/group.h"
-#include "dispatch/group_words.h"
+#include "groups/group.h"
+#include "groups/group_words.h"
 
 const char *shmq_groups_fault(const shmq_queue *q) {
     for (uint32_t group = 1, last = shmq_groups_laid(q); group <= last; group++) {

@@ -11,7 +11,7 @@
 #include "base/fault_text.h"
 #include "blocks/slab.h"
 #include "check/check.h"
-#include "dispatch/sleepers.h"
+#include "queue/consumer_row.h"
 #include "queue/level.h"
 #include "ring/ring_memory.h"
 

@@ -4,7 +4,7 @@
  * disk as gone; a pull passes it later. */
 #include "base/clock.h"
 #include "base/wait_time.h"
-#include "dispatch/sleepers.h"
+#include "consumers/sleepers.h"
 #include "flow/waiting.h"
 #include "queue/cold.h"
 #include "ring/ring.h"

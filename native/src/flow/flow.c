@@ -3,7 +3,7 @@
 
 #include "flow/flow.h"
 #include "base/cipher.h"
-#include "dispatch/sleepers.h"
+#include "consumers/sleepers.h"
 #include "flow/file_backing.h"
 #include "flow/rows_base.h"
 #include "flow/waiting.h"

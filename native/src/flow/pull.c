@@ -1,6 +1,6 @@
 /* The inhaler brings the oldest rows back, in their order. Rows also end where they are: they are settled, or lost, and with
  * the last one the level's flow ends. */
-#include "dispatch/sleepers.h"
+#include "consumers/sleepers.h"
 #include "flow/flow.h"
 #include "queue/cold.h"
 #include "segment/alert_time.h"

@@ -1,6 +1,6 @@
 /* A slot that is MOVING leaves its ring by T20, or is an entry again by T21: what the mover does last, or the next one, if it has
  * died or failed. So do the words that follow from others. */
-#include "dispatch/sleepers.h"
+#include "consumers/sleepers.h"
 #include "flow/waiting.h"
 #include "limits/count.h"
 #include "queue/cold.h"

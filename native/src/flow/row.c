@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "dispatch/group.h"
 #include "flow/flow.h"
+#include "groups/group.h"
 #include "queue/cold.h"
 #include "ring/outgoing.h"
 #include "ring/ring_delivery.h"

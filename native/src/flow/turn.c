@@ -1,7 +1,7 @@
 /* The mover's turn: a process takes the lock, ends what a dead mover has left half done, and moves some entries. */
 #include "flow/turn.h"
 #include "base/clock.h"
-#include "dispatch/sleepers.h"
+#include "consumers/sleepers.h"
 #include "flow/flow.h"
 #include "limits/count.h"
 #include "segment/descriptors.h"

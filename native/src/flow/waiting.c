@@ -2,12 +2,12 @@
 #include "flow/waiting.h"
 #include "base/clock.h"
 #include "base/wait_time.h"
-#include "dispatch/sleepers.h"
+#include "consumers/sleepers.h"
 #include "limits/count.h"
 #include "queue/cold.h"
 #include "ring/ring_memory.h"
 #include "segment/alert_time.h"
-#include "time/ring_time.h"
+#include "time/times.h"
 
 #include <stdlib.h>
 

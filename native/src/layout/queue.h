@@ -383,7 +383,7 @@ static inline uint64_t shmq_ticket_word(uint32_t turn, uint32_t row, uint32_t st
  *   20  sleeps  1 while its thread is in, or about to enter, the kernel
  *   24  kind    getter, consumer, browser
  *   28  implicit  1: its process did not ask for it, queue.receive() did; opener, before LIVE; who would be exclusive
- *   32  progress  who takes some entries only: the version of the queue (ring_scan.c) of which it has looked at everything
+ *   32  progress  who takes some entries only: the version of the queue (take/scan.c) of which it has looked at everything
  *                 and found nothing; with SHMQ_STARVED: or nothing that it could have, see sleepers.h; 0: may have work whatever
  *                 the version. Its sleeper; read by whoever wakes: a stale one costs a wake
  *   40  priority, 44 exclusive, 56 order  opener, before LIVE; who works out the terms, who is outranked

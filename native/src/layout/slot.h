@@ -166,7 +166,7 @@ static inline uint64_t shmq_body_ref(uint64_t offset, uint32_t bit) { return (of
  *   offset  field          written by                       read by          a stale read costs
  *   32      expires_ns     claimant                         all              -
  *   40      not_before_ns  claimant, owner                  all              -  when this state ends: HELD, ACQUIRED (lease)
- *   56      intent         claimant                         reaper           -  of a move: where it comes from (ring_move.h)
+ *   56      intent         claimant                         reaper           -  of a move: where it comes from (put/move.h)
  *   0       place          claimant, with intent            reaper           -  the position there
  *                          claimant, of an immediate put    who drops it     -  its receipt (receipt.h)
  *   48      group          claimant                         takers, recheckers -  1 + slot of the table of groups

@@ -2,18 +2,18 @@
 #include <stdlib.h>
 
 #include "lifecycle/handle_bind.h"
-#include "dispatch/group.h"
-#include "dispatch/privilege.h"
-#include "dispatch/row_selector.h"
-#include "dispatch/sleepers.h"
+#include "consumers/privilege.h"
 #include "flow/file_backing.h"
 #include "flow/waiting.h"
+#include "groups/group.h"
+#include "groups/row_close.h"
 #include "limits/room_wake.h"
-#include "operations/census.h"
+#include "look/census.h"
 #include "queue/settings.h"
 #include "ring/ring_old.h"
 #include "ring/ring_scattered.h"
 #include "segment/structure.h"
+#include "selectors/row_selector.h"
 
 /* Has this process another handle on the same queue? One may have been made before a fork and bound again here; or a
  * thread makes one while another thread unbinds its own. The caller holds handles_lock. */

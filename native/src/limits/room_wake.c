@@ -1,7 +1,7 @@
 /* Wakes producers that wait for room, when there is room or at a shutdown, and threads that wait in join(). */
 #include "limits/room_wake.h"
 #include "base/futex.h"
-#include "dispatch/sleepers.h"
+#include "consumers/sleepers.h"
 #include "layout/waiters.h"
 #include "limits/line.h"
 

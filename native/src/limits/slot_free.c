@@ -1,9 +1,10 @@
 /* Frees a slot, with its place under the limits; and clears what a dead or late producer has left in a slot. */
 #include "limits/slot_free.h"
 #include "blocks/block.h"
-#include "dispatch/sleepers.h"
+#include "consumers/sleepers.h"
 #include "limits/count.h"
 #include "limits/room_wake.h"
+#include "queue/consumer_row.h"
 #include "queue/level.h"
 #include "ring/stretch.h"
 

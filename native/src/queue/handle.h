@@ -8,7 +8,7 @@
 
 #include "layout/queue.h"
 #include "layout/slot.h"
-#include "segment/upkeep.h"
+#include "segment/requests.h"
 
 struct shmq_group_book;
 struct shmq_heads;

@@ -1,7 +1,8 @@
 /* The reaper frees consumer rows of dead processes, and wakes sleepers that a dead notifier has not woken. */
-#include "dispatch/ranks.h"
-#include "dispatch/sleepers.h"
-#include "dispatch/unused.h"
+#include "consumers/ranks.h"
+#include "consumers/sleepers.h"
+#include "consumers/unused.h"
+#include "queue/consumer_row.h"
 #include "recovery/recover.h"
 #include "wake/wake_word.h"
 

@@ -1,6 +1,6 @@
 /* The reaper frees groups of dead processes, after their entries are back in the queue. */
-#include "dispatch/group.h"
-#include "dispatch/group_words.h"
+#include "groups/group.h"
+#include "groups/group_words.h"
 #include "recovery/recover.h"
 
 static bool is_of_the_dead(const shmq_queue *q, uint64_t word, const shmq_liveness *l) {

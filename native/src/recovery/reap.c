@@ -14,10 +14,10 @@
  * next owner. */
 #include "recovery/reap.h"
 #include "base/futex.h"
+#include "lifecycle/delete.h"
 #include "lifecycle/handle_bind.h"
-#include "lifecycle/queue_delete.h"
 #include "limits/waiters.h"
-#include "operations/ring_move.h"
+#include "put/move.h"
 #include "queue/level.h"
 #include "queue/settings.h"
 #include "recovery/recover.h"

@@ -43,7 +43,7 @@ typedef struct shmq_outgoing {
     uint64_t expires_ns; /* no consumer gets it after this time; 0: it never expires */
     uint64_t enqueued_ns; /* 0: the time of prepare; a batch reads the clock once for all */
     uint8_t priority; /* 0 to 9 */
-    uint64_t intent; /* of a move (ring_move.h): it is published PENDING; 0: a put */
+    uint64_t intent; /* of a move (put/move.h): it is published PENDING; 0: a put */
     uint64_t source; /* ... the position that it comes from */
     shmq_end source_end; /* ... why it ends there */
     uint64_t receipt; /* of a put that waits until it is taken (receipt.h); 0: it does not */

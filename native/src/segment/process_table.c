@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "segment/descriptors.h"
 #include "segment/proc_stat.h"
+#include "segment/requests.h"
 #include "segment/structure.h"
-#include "segment/upkeep.h"
 
 #include <errno.h>
 #include <fcntl.h>

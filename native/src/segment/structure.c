@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/wait_time.h"
 #include "segment/descriptors.h"
+#include "segment/requests.h"
 #include "segment/reservation.h"
-#include "segment/upkeep.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  * Full does all of it before (shmq_upkeep_thorough). A sleeper has time, and goes on to the end, or until it is woken
  * (shmq_upkeep_finish).
  *
- * A new duty is a line in duties.c, or in queue_duties.c if each queue has it, with its test in native/tests/upkeep/test_duties.c. */
+ * A new duty is a line in duties.c, or in upkeep/per_queue.c if each queue has it, with its test in native/tests/upkeep/test_duties.c. */
 #ifndef SHMQ_UPKEEP_DUTY_H
 #define SHMQ_UPKEEP_DUTY_H
 
@@ -74,7 +74,7 @@ bool shmq_is_time(const shmq_member *m, uint64_t now);
 bool shmq_times_step(shmq_member *m, uint64_t now, shmq_budget *b);
 /* Is this the ring at whose entries we have begun to look, and nothing has become due in it since? */
 bool shmq_is_half_looked_at(const shmq_queue *q, uint32_t depth, const shmq_rounds *u);
-/* A part of shmq_ring_time (ring_time.h); `u` is this process's, or that of a look that goes to the end. */
+/* A part of shmq_ring_time (time/times.h); `u` is this process's, or that of a look that goes to the end. */
 void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b);
 
 /* The queue duty "rows" (rows_due.c). */

@@ -1,8 +1,8 @@
 /* When the broker's memory is used up, a process moves messages of queues to disk until some is free. */
 #include "upkeep/relief.h"
 #include "flow/flow.h"
+#include "lifecycle/delete.h"
 #include "lifecycle/handle_bind.h"
-#include "lifecycle/queue_delete.h"
 
 #define QUEUES_TRIED 4 /* those with most in memory: the next call for memory tries others */
 

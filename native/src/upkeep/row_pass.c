@@ -1,6 +1,6 @@
 #include "upkeep/row_pass.h"
 #include "base/wait_time.h"
-#include "dispatch/sleepers.h"
+#include "consumers/sleepers.h"
 #include "limits/count.h"
 #include "wake/due.h"
 

@@ -6,8 +6,8 @@
  * writes rows, and so does a process that sets max_ttl. Only the end of a pass makes it later, under the lock under
  * which rows are written. */
 #include "base/wait_time.h"
-#include "operations/expire.h"
-#include "time/ring_time.h"
+#include "settle/expire.h"
+#include "time/times.h"
 #include "upkeep/row_pass.h"
 #include "wake/watch.h"
 

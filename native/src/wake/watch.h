@@ -22,7 +22,7 @@
 #ifndef SHMQ_WAKE_WATCH_H
 #define SHMQ_WAKE_WATCH_H
 
-#include "segment/upkeep.h"
+#include "segment/requests.h"
 
 static inline uint32_t shmq_watch_row(uint64_t word) { return (uint32_t)(word & 0xffff) - 1; }
 static inline uint32_t shmq_volunteer_row(uint64_t word) { return (uint32_t)(word >> 48) - 1; }

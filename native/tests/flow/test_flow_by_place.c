@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "operations/overflow.h"
+#include "put/overflow.h"
 #include "ring/ring.h"
 #include "ring/ring_memory.h"
 #include "faulty_backing.h"

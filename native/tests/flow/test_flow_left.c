@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "dispatch/ranks.h"
+#include "consumers/ranks.h"
 #include "ring/ring.h"
 #include "flow_select.h"
 

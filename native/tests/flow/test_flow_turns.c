@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
-#include "operations/overflow.h"
+#include "put/overflow.h"
 #include "flow_pair.h"
 
 #define MANY 9000

@@ -1,5 +1,5 @@
 /* Queues that go when nobody has consumed from them for so long: what begins the time, what stops it, who ends it. */
-#include "dispatch/unused.h"
+#include "consumers/unused.h"
 #include "upkeep/duty.h"
 #include "wake/due.h"
 #include "scratch_queue.h"

@@ -3,13 +3,13 @@
 #include <sys/uio.h>
 
 #include "check/faults.h"
+#include "lifecycle/declare.h"
 #include "lifecycle/handle_bind.h"
-#include "lifecycle/queue_declare.h"
-#include "operations/browse.h"
-#include "operations/offer.h"
-#include "operations/put.h"
-#include "operations/ring_wait.h"
+#include "look/browse.h"
+#include "put/put.h"
 #include "recovery/reap.h"
+#include "take/offer.h"
+#include "take/wait_any.h"
 #include "wake/wait.h"
 #include "scratch_segment.h"
 

@@ -1,6 +1,6 @@
 /* Alerts: who tells, how often, and what is left to tell. Shows G5. */
 #include "flow/flow_alert.h"
-#include "operations/ring_move.h"
+#include "put/move.h"
 #include "segment/alert_time.h"
 #include "flow_pair.h"
 

@@ -1,6 +1,6 @@
 /* Words of a queue's page, of its rows and of processes that no process writes: each is told by its own words, or is as good as none. */
-#include "dispatch/privilege.h"
-#include "dispatch/unused.h"
+#include "consumers/privilege.h"
+#include "consumers/unused.h"
 #include "queue/alert.h"
 #include "time/receipt.h"
 #include "wake/due.h"

@@ -2,12 +2,12 @@
 #include <sys/uio.h>
 
 #include "check/faults.h"
+#include "lifecycle/declare.h"
 #include "lifecycle/handle_bind.h"
-#include "lifecycle/queue_declare.h"
-#include "operations/offer.h"
-#include "operations/put.h"
-#include "operations/settle.h"
+#include "put/put.h"
 #include "ring/ring.h"
+#include "settle/settle.h"
+#include "take/offer.h"
 #include "scratch_segment.h"
 
 static shmq_member *m;

@@ -1,8 +1,8 @@
 /* Every call of the core to the system fails once: nothing crashes, nothing hangs, and what is left can be used.
  *
  * The linker leads these calls here (--wrap, see CMakeLists.txt); the nth of a life fails, for each n and each errno. */
-#include "dispatch/selector.h"
 #include "segment/inspect.h"
+#include "selectors/selector.h"
 #include "failing_calls.h"
 
 #define DONE(call)         \

@@ -4,7 +4,7 @@
 
 #include "blocks/slab.h"
 #include "layout/run.h"
-#include "lifecycle/queue_delete.h"
+#include "lifecycle/delete.h"
 #include "segment/structure.h"
 #include "scratch_segment.h"
 

@@ -1,7 +1,7 @@
 /* Entries that wait for a time: when they come, in which order, and who brings them. */
 #include "layout/run.h"
 #include "queue/cold.h"
-#include "time/ring_time.h"
+#include "time/times.h"
 #include "upkeep/duty.h"
 #include "scratch_queue.h"
 

@@ -1,6 +1,6 @@
 /* Claims to be first that nobody uses: of a watcher, its deputy, a volunteer, consumers of higher priority, in reserve. A
  * stopped process is a member of this process that does nothing. */
-#include "dispatch/ranks.h"
+#include "consumers/ranks.h"
 #include "wake/due.h"
 #include "wake/watch.h"
 #include "scratch_queue.h"

@@ -1,7 +1,7 @@
 /* Sleepers with selectors: a notifier looks for them, at what has come and at what others take meanwhile, and whoever sleeps
  * while a message is there that it wants is woken. All asleep is a failure. */
-#include "dispatch/ranks.h"
-#include "dispatch/row_selector.h"
+#include "consumers/ranks.h"
+#include "selectors/row_selector.h"
 #include "small_ring.h"
 
 #define EACH 3u

@@ -1,6 +1,6 @@
 /* Messages move from one queue to another while a mover dies anywhere: each is in one of them, once; and when a move has
  * returned, nobody gets a later entry of the other queue first. */
-#include "operations/ring_move.h"
+#include "put/move.h"
 #include "queue/cold.h"
 #include "recovery/recover.h"
 #include "small_ring.h"

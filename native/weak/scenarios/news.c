@@ -1,6 +1,6 @@
 /* A consumer of two queues looks only where there is news, and never sleeps: what was put before a call that finds nothing
  * was found. */
-#include "operations/news.h"
+#include "take/news.h"
 #include "small_ring.h"
 
 #define EACH 3u

@@ -1,6 +1,6 @@
 /* Consumers of two priorities: what comes while the higher one wants something is not the lower one's, and when the higher
  * one takes no more, the lower one is woken for the rest. All asleep is a failure. */
-#include "dispatch/ranks.h"
+#include "consumers/ranks.h"
 #include "small_ring.h"
 
 #define EACH 2u

@@ -1,0 +1,32 @@
+/* A deleted queue, for as long as consumers hold messages of it, or some wait for the dead letters. */
+#ifndef SHMQ_SETTLE_ENDING_H
+#define SHMQ_SETTLE_ENDING_H
+
+#include "queue/handle.h"
+
+/* Without an owner, but for a taker that has only offered it to itself. */
+static inline bool shmq_is_loose(uint32_t state) {
+    return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED;
+}
+/* Do its dead go to a queue? Then the interpreter takes them there. */
+bool shmq_has_dead_letter(const shmq_queue *q);
+/* Asks the interpreter of this process to dead-letter them, and, should it do nothing more, the next process that looks. */
+void shmq_dead_letters_ask(shmq_member *m);
+/* Settle what is loose in this slot, until nothing is. */
+void shmq_loose_settle(shmq_ring *r, shmq_slot_shm *slot);
+
+/* An entry has come back to a queue that is deleted: it goes as the others went. */
+void shmq_goes_with_queue(shmq_ring *r, shmq_slot_shm *slot);
+
+/* A process that has just made an entry AVAILABLE or HELD calls this, behind that CAS. A process that deletes says so before it looks
+ * at the words: one of the two sees the other. */
+static inline void shmq_came_back(shmq_ring *r, shmq_slot_shm *slot) {
+    if (SHMQ_UNLIKELY(shmq_load_seq(&r->queue->page->state) != SHMQ_QUEUE_LIVE)) {
+        shmq_goes_with_queue(r, slot);
+    }
+}
+
+/* The same by a producer that has published: false if it saw a deletion that did not see the message, and has taken it back. */
+bool shmq_put_in_time(shmq_ring *r, uint64_t position);
+
+#endif

@@ -1,0 +1,27 @@
+/* A taker's scan, the offer that it makes to itself, and the taking. */
+#ifndef SHMQ_TAKE_OFFER_H
+#define SHMQ_TAKE_OFFER_H
+
+#include "selectors/subscription.h"
+
+/* Offer the first available entry to `owner`: SHMQ_OK with `d` filled and the slot OFFERED; SHMQ_EMPTY; SHMQ_CORRUPT. */
+shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d);
+/* The same for a subscription, by its own cursor: the first entry that it wants. */
+shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d);
+/* Is there something to offer? The same scan, and nothing is offered: SHMQ_OK says that an offer is worth a try. */
+shmq_status shmq_peek_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d);
+/* OFFERED -> FREE: the taker takes it for good (inline bodies, which the caller has copied). SHMQ_SETTLED: another process took
+ * it over, the copy does not count: offer again. */
+shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d);
+/* OFFERED -> ACQUIRED. SHMQ_SETTLED as above. SHMQ_POISONED: the taker has it, but it has died too often. */
+shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d);
+/* OFFERED to this process -> LOCKED by it: a mover takes it to another queue, and no consumer has received it. SHMQ_SETTLED as
+ * above. */
+shmq_status shmq_offer_seize(shmq_queue *q, shmq_delivery *d);
+/* The taker cancels its offer (the body does not decode): the entry goes back, and no scan has passed it. */
+void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d);
+/* A taker without a choice has found an entry. If its subscription has begun to choose since then, the entry may be just what it
+ * refuses: true, the taker gave it back, and its next scan chooses. */
+bool shmq_choose(shmq_queue *q, shmq_subscription *by, shmq_delivery *d);
+
+#endif
