@@ -84,7 +84,11 @@ def open_anonymous(asked: BrokerSettings, *, check: bytes = b"") -> Member:
         # Between the two steps the segment has no member: somebody's sweep may take it.
         with suppress(BrokerNotFound):
             return segment.attach(name)
-    raise BrokerNotFound("a new segment vanished before it could be joined", figures=f"{_ATTEMPTS} times in a row")
+    raise BrokerNotFound(
+        "a new segment vanished before it could be joined",
+        figures=f"{_ATTEMPTS} times in a row",
+        remedy="try again, and end the program that removes segments from /dev/shm",
+    )
 
 
 class BrokerDirectory:
