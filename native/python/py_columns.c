@@ -99,10 +99,10 @@ static shmq_status columns_fill(columns *all, shmq_ring *level, uint64_t positio
     return SHMQ_OK;
 }
 
-/* _browse_columns(place, end, max_rows, max_bytes) -> (next place, has the range ended?, rows,
- * columns): the entries from `place` on and before `end`, in order, as _browse() shows each. The columns are bytes:
- * position, id and time (int64; microseconds of the epoch), priority and attempts (int32), content (uint8), then the
- * ends (int32, one more than rows) and the bytes of header blocks and of bodies. */
+/* _browse_columns(place, end, max_rows, max_bytes) -> (next place, has the range ended?, rows, columns): the entries
+ * from `place` on and before `end`, in order, as _browse() shows each. The columns are bytes: position, id and time
+ * (int64; microseconds of the epoch), priority and attempts (int32), content (uint8). Then come the ends (int32, one
+ * more than rows) and the bytes of header blocks and of bodies. */
 PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned long long place, end, max_rows, max_bytes;

@@ -1,6 +1,6 @@
 /* Bodies that JSON has a form for, written and read without a frame of Python. The text is the one that
- * shmq/codec_json.py writes, and the reader its own; what that refuses, or has to look at twice, is left to it: it says
- * what is wrong. */
+ * shmq/codec_json.py writes, and the reader its own. Bodies that this reader refuses, or has to look at twice, are left
+ * to that module, which names the fault. */
 #include "py_json.h"
 
 #include <string.h>

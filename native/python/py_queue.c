@@ -8,8 +8,8 @@
 
 PyTypeObject *queue_type;
 
-/* Asked after each part of a call in which Python ran: another thread may have closed the broker meanwhile, and given the
- * row back in whose name this call would write. */
+/* Asked after each part of a call in which Python ran. Another thread may have closed the broker meanwhile, and given
+ * the row back in whose name this call would write. */
 static bool is_usable(py_queue *self) {
     shmq_status status = shmq_member_usable(self->q->m);
     if (SHMQ_UNLIKELY(status != SHMQ_OK)) {

@@ -1,6 +1,6 @@
-/* Lost and damaged messages are told of once, to whoever would have taken them next. Where that is a call that takes
- * several, and has some by then, it hands these over, and the next call of this process that takes from the queue tells
- * what was met. All other errors are met again. */
+/* Lost and damaged messages are told of once, to whoever would have taken them next. A call that takes several, and has
+ * some by then, hands these over. The next call of this process that takes from the queue tells of the damage. All
+ * other errors are met again. */
 #include "py_queue.h"
 
 static PyObject *key_of(const py_queue *self) {

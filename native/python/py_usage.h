@@ -20,8 +20,8 @@ PyObject *shmq_py_memory_users(shmq_member *m);
 PyObject *shmq_py_queue_names(shmq_member *m);   /* [(name, index, incarnation)] */
 PyObject *shmq_py_ending_queues(shmq_member *m); /* the same of deleted queues with messages that become dead letters */
 PyObject *shmq_py_alert_queues(shmq_member *m); /* the same of queues that may have an alert */
-/* Of a Member, also a closed one: what the wall clock said at that time of the monotonic one (ahead of now: what it will say as it
- * goes now); how long ago that was, time asleep included. */
+/* Of a Member, also a closed one: the wall clock at that time of the monotonic one (ahead of now: as the clock goes
+ * now). And how long ago that was, time asleep included. */
 PyObject *shmq_py_wall_of(PyObject *member, PyObject *monotonic_ns);
 PyObject *shmq_py_age_ns(PyObject *member, PyObject *monotonic_ns);
 

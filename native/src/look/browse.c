@@ -118,7 +118,7 @@ static uint64_t pass(const shmq_ring *r, uint64_t p, bool or_gone) {
     return p;
 }
 
-/* An entry that comes back raises the epoch, one that is held for a time makes the ring due, and a flow, which carries
+/* An entry that comes back raises the epoch. One that is held for a time makes the ring due. A flow, which carries
  * entries elsewhere, names itself before. */
 uint64_t shmq_pass_held(shmq_ring *r, uint64_t position) {
     uint64_t epoch = shmq_load_seq(&r->shm->epoch);

@@ -135,7 +135,7 @@ static bool browse_rows(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     return false;
 }
 
-/* Looks at the back ring, the rows and the front ring, in the order in which entries move: so the browser misses none
+/* Looks at the back ring, the rows and the front ring, in the order in which entries move. So the browser misses none
  * that moves meanwhile. The exception is an entry that is MOVING: until its mover decides, it is neither an entry of
  * the back ring nor a row. SHMQ_IN_USE: such an entry may come before the one that was found. Not in the caller's own
  * turn (`t`), in which no other process moves anything. */

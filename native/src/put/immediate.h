@@ -4,8 +4,8 @@
 
 #include "ring/outgoing.h"
 
-/* Until when a consumer that waits now has had its chance: for the patience if one sleeps, else for as long as a taker that
- * is awake needs for a look. Asked before the put. */
+/* When a consumer that waits now has had its chance: after the patience if one sleeps, else after the time that a taker
+ * needs for a look. Asked before the put. */
 uint64_t shmq_immediate_until(shmq_queue *q);
 /* Since when it is locked by the same process; zeroed before the first call. */
 typedef struct shmq_lock_seen {

@@ -6,9 +6,9 @@
  *   M3  it settles the source. The move happens here
  *   M4  it makes the target available: PENDING -> AVAILABLE (T7), rewind, notify
  *
- * A mover that dies between M2 and M4 leaves a word that names a dead process, and a record that tells the reaper where
- * to look. If the source is still LOCKED by that process, with that tag, M3 has not happened, and the reaper withdraws
- * the target (T8). No other process takes such a source: a deletion of its queue leaves it to the mover. */
+ * A mover that dies between M2 and M4 leaves a word that names a dead process. Its record tells the reaper where to
+ * look. If the source is still LOCKED by that process, with that tag, M3 has not happened, and the reaper withdraws the
+ * target (T8). No other process takes such a source: a deletion of its queue leaves it to the mover. */
 #include "put/move.h"
 #include "consumers/sleepers.h"
 #include "limits/slot_free.h"

@@ -201,8 +201,8 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
         uint64_t word = shmq_load_seq(&slot->word);
         int32_t ahead = shmq_lap_ahead(word, turn);
         if (ahead > 0 || (ahead == 0 && shmq_word_state(word) != SHMQ_FREE)) {
-            /* The producer moves the tail on for others, also when the word is a lap ahead: a claim that was buried
-             * before its producer moved the tail leaves just that, and without help every producer would spin here for
+            /* The producer moves the tail on for others, also when the word is a lap ahead. A claim that was buried
+             * before its producer moved the tail leaves just that. Without help every producer would spin here for
              * ever. */
             shmq_cas_seq(&ring->tail, t, t + 1);
             if (SHMQ_UNLIKELY(steps > LONGEST_HELP)) {

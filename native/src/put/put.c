@@ -36,7 +36,7 @@ static uint64_t sleep_end(shmq_queue *q, shmq_status why, uint64_t until_ns, uin
     return until_ns > now && until_ns - now > piece ? now + piece : until_ns;
 }
 
-/* One sleep of a blocked producer. It counts itself as a waiter before its last look, so a process that frees a slot,
+/* One sleep of a blocked producer. It counts itself as a waiter before its last look. So a process that frees a slot,
  * or asks for a recount, after that look sees the waiter. */
 static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, uint64_t piece_ns) {
     shmq_ring_shm *ring = &q->page->ring;
@@ -52,7 +52,7 @@ static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns,
     return status;
 }
 
-/* The same of a producer in line. One that is called looks at once. A look by time is for stopped processes: the first
+/* The same of a producer in line. One that is called looks at once. A look by time is for stopped processes. The first
  * in line looks for the process that owes it a call, the second for the first, the others for both. */
 static shmq_status wait_in_line(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     uint32_t seen;
@@ -110,10 +110,10 @@ static bool look_far(shmq_outgoing *o) {
     return looked;
 }
 
-/* Makes room by the disk: a queue that may flow, and has its ring full or as many bytes in memory as max_memory allows,
- * moves its oldest entries to disk. SHMQ_INTERRUPTED: there is room; try again. SHMQ_FULL_DISK, SHMQ_NO_SPACE: messages
- * on disk have to go first. Where no more entries can go to disk, one message may exceed max_memory, and goes to disk
- * next. The same holds for a producer that does not wait for the mover at work. */
+/* Makes room by the disk. A queue that may flow moves its oldest entries to disk, if its ring is full or it has as many
+ * bytes in memory as max_memory allows. SHMQ_INTERRUPTED: there is room; try again. SHMQ_FULL_DISK, SHMQ_NO_SPACE:
+ * messages on disk have to go first. Where no more entries can go to disk, one message may exceed max_memory, and goes
+ * to disk next. The same holds for a producer that does not wait for the mover at work. */
 static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status status, bool waits, room_try *try) {
     bool resident = status == SHMQ_FULL_RESIDENT;
     uint32_t overflow = shmq_overflow_of(q);
@@ -160,7 +160,7 @@ static bool waits_for_disk(shmq_status status, const room_try *try) {
 }
 
 /* The producer drops the oldest until its message fits, or until none is left that can be dropped. A message that fits
- * the limits may find the ring full, or max_memory used up: then the oldest entries go to disk, and none is dropped. */
+ * the limits may find the ring full, or max_memory used up. Then the oldest entries go to disk, and none is dropped. */
 static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o, room_try *try) {
     shmq_status status;
     do {

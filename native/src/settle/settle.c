@@ -185,10 +185,10 @@ static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t 
     return back;
 }
 
-/* One R2 to R4 for all of a level: until then the head is behind them, and no taker meets them; from then on every
+/* One R2 to R4 for all of a level. Until then the head is behind them, and no taker meets them. From then on every
  * taker meets the first one first. The more important levels come first, in the order in which a scan looks at them. A
- * cell can name one old entry only (ring_old.h). The tail may have passed a lower one behind its R1, which takers find by
- * the tail then, while a higher one was old before its own. */
+ * cell can name one old entry only (ring_old.h). The tail may have passed a lower one behind its R1, which takers find
+ * by the tail then, while a higher one was old before its own. */
 void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count) {
     came_back levels[SHMQ_RINGS_MAX];
     for (uint32_t depth = 0; depth < q->rings; depth++) {
@@ -304,8 +304,8 @@ static shmq_status purge_rings(shmq_queue *q, uint64_t *purged) {
     return SHMQ_OK;
 }
 
-/* A purge would miss what a mover moves meanwhile: so in a queue that has flowed, rings and rows go in one turn of the
- * mover. SHMQ_INTERRUPTED: another process moves entries just now. */
+/* A purge would miss entries that a mover moves meanwhile. So in a queue that has flowed, rings and rows go in one turn
+ * of the mover. SHMQ_INTERRUPTED: another process moves entries just now. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged) {
     *purged = 0;
     if (SHMQ_LIKELY(!shmq_has_flowed(q))) {

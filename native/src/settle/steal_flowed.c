@@ -1,4 +1,4 @@
-/* Takes an entry of a queue that has flowed, by its place: it is in the back ring, in the front ring, on disk, or on
+/* Takes an entry of a queue that has flowed, by its place. It is in the back ring, in the front ring, on disk, or on
  * its way. */
 #include <sched.h>
 

@@ -1,6 +1,6 @@
 /* Claims entries for another queue. Each entry is offered to this process (T9), seized from that offer (T13), then
  * moved in the four steps of a move. Until T13 other takers may take the offer over. From then on the entry is LOCKED
- * by the process: should the mover die, no attempt and no death is counted, and the entry comes back. */
+ * by the process. If the mover dies, no attempt and no death is counted, and the entry comes back. */
 #include "take/claim.h"
 #include "put/move.h"
 #include "put/put.h"

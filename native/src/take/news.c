@@ -23,8 +23,8 @@ void shmq_news_forget(shmq_news *news, uint32_t count) {
     }
 }
 
-/* A look. *final: it found nothing, and a notifier tells of whatever comes. Else it is to be repeated: a claim is in the
- * way, which may be of the dead; or something was left to others, or out of reach on disk. */
+/* A look. *final: it found nothing, and a notifier tells of whatever comes. Else it is to be repeated. A claim is in
+ * the way, which may be of the dead; or something was left to others, or out of reach on disk. */
 static shmq_status look(const shmq_queue_wait *w, bool *final, shmq_delivery *d) {
     bool claimed;
     shmq_status status = shmq_look(w, &claimed, d);

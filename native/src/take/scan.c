@@ -41,8 +41,8 @@ static bool meet_claim(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     return true;
 }
 
-/* Passes an entry for which this taker does not wait: another taker has it, it is on its way here (its mover will turn
- * the head back), a hole, or out of service. SHMQ_EMPTY: it changed, look again. SHMQ_CORRUPT. */
+/* Passes an entry for which this taker does not wait. Another taker has it, or it is on its way here (its mover will
+ * turn the head back). Or the place is a hole, or out of service. SHMQ_EMPTY: it changed, look again. SHMQ_CORRUPT. */
 static shmq_status pass_by(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p, shmq_delivery *d) {
     uint32_t state = shmq_word_state(word);
     if (state == SHMQ_QUARANTINED || state == SHMQ_DEQUEUED) {
@@ -143,7 +143,7 @@ bool shmq_scan_considers(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word,
 #define LONGEST_SCAN 64 /* laps */
 
 /* Has the scan lost its way? Asked once in a lap of steps. Behind the tail a scan finds nothing but the claim of a
- * producer that died before it moved the tail on, and each lap ends below the tail of its time: only damaged words lead
+ * producer that died before it moved the tail on. Each lap ends below the tail of its time. Only damaged words lead
  * elsewhere. */
 static bool is_astray(const shmq_ring *r, uint64_t p, uint64_t steps) {
     return p > shmq_load_seq(&r->shm->tail) + 1 || steps >> r->shift > LONGEST_SCAN;
@@ -367,7 +367,7 @@ static void meet(shmq_delivery *d, uint64_t word, uint64_t position, uint32_t de
 }
 
 /* One scan over all levels, the most important first. An entry of a lower level counts only if after its offer the
- * levels above still had nothing: otherwise a get that begins after a put above has returned could get this entry. */
+ * levels above still had nothing. Otherwise a get that begins after a put above has returned could get this entry. */
 static shmq_status scan_levels(shmq_queue *q, shmq_delivery *d) {
     level_end ends[SHMQ_LEVELS_MAX];
     uint64_t stop_at = 0, stop_position = 0;

@@ -2,8 +2,8 @@
  *
  * A taker takes no entry at or above `low` while the level is FLOWED: rows may come before it. Its second look is at
  * the flow word first, and at the epochs then. A flow may begin, fail and end between its scan and that look, and leave
- * the flow word as it was; what the taker has passed as MOVING is available again then. Only an epoch says so, which
- * was raised before the flow word. */
+ * the flow word as it was. Entries that the taker has passed as MOVING are available again then. Only an epoch says so,
+ * which was raised before the flow word. */
 #include "flow/flow.h"
 #include "ring/ring.h"
 #include "ring/version.h"
@@ -16,7 +16,7 @@ static bool is_scattered(const shmq_ring *r) {
 }
 
 /* The version of a back ring by which a taker knows, without a scan, that the ring has nothing below P (the place of
- * the flow word): an entry that comes back there raises the epoch, and entries that a flush leaves there were above P
+ * the flow word). An entry that comes back there raises the epoch, and entries that a flush leaves there were above P
  * before. Both words only grow while the level is FLOWED, so equal sums mean equal words. */
 static uint64_t version_of(uint64_t epoch, uint64_t flow) { return epoch + flow; }
 

@@ -4,7 +4,7 @@
  *
  * It holds the lock from the look at the rows to the offer: meanwhile nothing is MOVING, and no row comes or goes. A
  * release in between raises an epoch, as ever. A row that the taker did not want it does not want later either, unless
- * it is of a group that has become free since: so it looks at each row once, or from the lowest released place on. */
+ * it is of a group that has become free since. So it looks at each row once, or from the lowest released place on. */
 #include <stdlib.h>
 
 #include "base/clock.h"

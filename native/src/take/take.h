@@ -2,10 +2,10 @@
  * in one place: the bindings, the step killer and the tests call these.
  *
  * Both answer SHMQ_OK with `d` filled; SHMQ_EMPTY when nothing came within the time; SHMQ_SHUT_DOWN, SHMQ_NOT_FOUND,
- * SHMQ_CLOSED, SHMQ_REFUSED, SHMQ_LIMIT as a wait does. SHMQ_POISONED: the message is acquired, but it has failed or died
- * too often, or is past its time: the caller moves it to the dead (shmq_why_dead) and calls again. SHMQ_CORRUPT: the message
- * did not match its checksum; the taker marked its slot broken and dropped its block. SHMQ_INTERRUPTED: the caller ended the
- * call; it took nothing. */
+ * SHMQ_CLOSED, SHMQ_REFUSED, SHMQ_LIMIT as a wait does. SHMQ_POISONED: the message is acquired, but it has failed or
+ * died too often, or is past its time. The caller moves it to the dead (shmq_why_dead) and calls again. SHMQ_CORRUPT:
+ * the message did not match its checksum; the taker marked its slot broken and dropped its block. SHMQ_INTERRUPTED: the
+ * caller ended the call; it took nothing. */
 #ifndef SHMQ_TAKE_TAKE_H
 #define SHMQ_TAKE_TAKE_H
 

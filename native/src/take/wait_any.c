@@ -49,7 +49,7 @@ void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d) {
     }
 }
 
-/* The consumer publishes up to which version it has looked at everything, without finding an entry for itself: no
+/* The consumer publishes up to which version it has looked at everything, without finding an entry for itself. No
  * notifier need wake it for that again. 0: it has not. */
 static void publish(const shmq_queue_wait *w) {
     if (w->version != 0 && w->by != NULL) {
