@@ -6,7 +6,7 @@
  *   shmq_read_once, shmq_write_once                                                                   fields under a sequence lock
  *
  * A change of a slot word is always shmq_cas_seq from the whole word that was read. There is no plain store that is
- * followed by a load of another shared word where their order matters: both sides of such a pair are a sequentially
+ * followed by a load of another shared word where their order matters. Both sides of such a pair are a sequentially
  * consistent read-modify-write, then a sequentially consistent load. Each acquire and release carries a comment
  * `SYNC label`, and docs/memory-ordering.md lists every label with both sides and the damage without it. */
 #ifndef SHMQ_BASE_ATOMIC_H
@@ -58,8 +58,8 @@ _Static_assert(sizeof(shmq_a64) == 8 && sizeof(shmq_a32) == 4 && sizeof(shmq_a16
 #define shmq_read_once(p) SHMQ_ATOMIC_READ_ONCE(p)
 #define shmq_write_once(p, v) SHMQ_ATOMIC_WRITE_ONCE(p, v)
 
-/* A field that is constant for all who may look at it, but may be damaged between its check and its use: loaded once, and
- * the value that is checked is the value that is used. */
+/* A field that is constant for all who may look at it, but may be damaged between its check and its use. It is loaded
+ * once, and the value that is checked is the value that is used. */
 #define shmq_copy_once(p) (*(const volatile __typeof__(*(p)) *)(p))
 
 /* The kernel orders this, unseen by ThreadSanitizer: a lock byte is free only after its holder's last access. */

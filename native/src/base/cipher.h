@@ -1,8 +1,9 @@
 /* Encryption of rows on their way to disk: AES-256-GCM and HMAC-SHA256 of libcrypto, which is loaded when a key is given. See
  * docs/decisions/0041-rows-are-encrypted-by-libcrypto.md.
  *
- * The key itself encrypts nothing. Each file has a key of its own, HMAC(key, label, salt, where the file belongs), with 32 random bytes as salt, and
- * numbers its rows: so no key meets a nonce twice, whatever was killed, forked, or restored from a copy. */
+ * The key itself encrypts nothing. Each file has a key of its own, HMAC(key, label, salt, where the file belongs), with
+ * 32 random bytes as salt, and numbers its rows. So no key meets a nonce twice, whatever was killed, forked, or
+ * restored from a copy. */
 #ifndef SHMQ_BASE_CIPHER_H
 #define SHMQ_BASE_CIPHER_H
 

@@ -8,8 +8,9 @@
 
 #include <stdint.h>
 
-/* The watcher asks the kernel this often whether processes that hold something live: a death is known within 50 ms (G4), however long
- * the broker's patience is. Housekeeping that could not be done at once is tried again after the same time. */
+/* The watcher asks the kernel this often whether processes that hold something live. A death is known within 50 ms
+ * (G4), however long the broker's patience is. Upkeep that could not be done at once is tried again after the
+ * same time. */
 #define SHMQ_TICK_NS UINT64_C(20000000)
 /* For what a process that is awake does in some microseconds, and notifies no one of: a claim is filled, a slot comes free, memory
  * comes back, a message is taken, the next part of a look is made. At the end of it a waiter asks whether the other one lives.
@@ -24,11 +25,11 @@
 #define SHMQ_NAP_NS UINT64_C(200000)
 /* A taker that searches rows on disk holds the mover's lock for so long at once. */
 #define SHMQ_SEARCH_NS UINT64_C(2000000)
-/* A delayed message that is due sooner stays in its slot, however short slots and memory are: it would be back before others
- * had used the slot for long. */
+/* A delayed message that is due sooner stays in its slot, however short slots and memory are. It would be back before
+ * others had used the slot for long. */
 #define SHMQ_WAITS_LEAST_NS UINT64_C(100000000)
-/* Looks at many delayed messages, in memory or on disk, begin this far apart, so that several are due at each: a look at a ring is at all
- * of its slots, one at files needs a lock and some calls of the system. */
+/* Looks at many delayed messages, in memory or on disk, begin this far apart, so that several are due at each. A look
+ * at a ring is at all of its slots; one at files needs a lock and some calls of the system. */
 #define SHMQ_LOOK_PAUSE_NS UINT64_C(5000000)
 /* For each file of which rows were due the next look begins so much later, so that more of them are due then. */
 #define SHMQ_FETCH_PAUSE_NS UINT64_C(200000)
@@ -38,16 +39,17 @@
 #define SHMQ_JOIN_LOOK_NS UINT64_C(2000000)
 /* `awaited` of a consumer row is rounded up to it, so that no consumer is passed before the patience is over. */
 #define SHMQ_ROUNDING_NS UINT64_C(2000000)
-/* A wait is cut into pieces of about this: a signal that comes between two sleeps interrupts none of them, so its handlers
- * get their turn when the piece is over. Where the patience is long, twice the patience: it has to pass within a piece. */
+/* A wait is cut into pieces of about this. A signal that comes between two sleeps interrupts none of them, so its
+ * handlers get their turn when the piece is over. Where the patience is long, twice the patience: it has to pass within
+ * a piece. */
 #define SHMQ_SLICE_NS UINT64_C(250000000)
 /* More sleepers of a queue than this have longer pieces, so that they look as often, all together, as so many do that have the
  * usual ones. A watcher always has the usual one. */
 #define SHMQ_SLICE_SLEEPERS 4u
 /* So long a thread waits for another one of its process that has the structure lock; then signal handlers get their turn. */
 #define SHMQ_THREAD_LOCK_NS UINT64_C(50000000)
-/* Sleepers of a queue share the looks for a stopped process, one look in a patience, however many they are; but each has
- * one after this time. No piece is longer. */
+/* Sleepers of a queue share the looks for a stopped process, one look in a patience, however many they are. But each
+ * has one after this time. No piece is longer. */
 #define SHMQ_LONGEST_SLEEP_NS UINT64_C(20000000000)
 /* A process that has found something for its interpreter to dead-letter does so at its next call. If there is none others look
  * again after this time: an application that works for as long between two calls is not stopped. */
@@ -66,7 +68,8 @@
 #define SHMQ_CLOCK_LATE_NS UINT64_C(16000000)
 /* The other way they are hardly ever apart; and so much two looks at two clocks may differ. */
 #define SHMQ_CLOCK_EARLY_NS UINT64_C(2000000)
-/* They compare them again when the wall clock has moved by this; and looks at two clocks are of one moment if no more lies between them. */
+/* They compare them again when the wall clock has moved by this. Looks at two clocks are of one moment if no more lies
+ * between them. */
 #define SHMQ_CLOCK_LOOK_NS UINT64_C(1000000)
 
 /* The checker is no member of the broker and cannot trust the patience in its header, since the segment may be damaged. */

@@ -1,4 +1,4 @@
-/* Take, share and drop a block. The state word says which process has the block, the reference word for how long; the
+/* Take, share and drop a block. The state word says which process has the block, the reference word for how long. The
  * bitmaps are hints. docs/protocol-blocks.md has the steps, and what a death after each of them leaves. */
 #include <limits.h>
 
@@ -188,7 +188,7 @@ static bool take_from_slab(shmq_member *m, uint32_t size_class, uint32_t granule
 
 /* The slab has no FREE block for this taker. A dropper sets the free bit, then looks whether the class bit is set. The
  * taker clears the class bit, then looks at the free bits: one of the two sees the other. Without the second look the
- * taker could clear a class bit that the dropper has seen set, and therefore did not set: the block would be lost until
+ * taker could clear a class bit that the dropper has seen set, and therefore did not set. The block would be lost until
  * a sweep. SYNC block.hint */
 static void clear_class_bit(shmq_member *m, uint32_t size_class, uint32_t granule) {
     shmq_a64 *class_bits = shmq_class_bits(m, size_class, granule);
@@ -206,9 +206,9 @@ static void clear_class_bit(shmq_member *m, uint32_t size_class, uint32_t granul
     }
 }
 
-/* Of a class with many blocks a slab the search begins where it ended. Of the others it begins at the lowest slab: it
- * finds the same few blocks each time, which are still in the caches, where a search that moves on would touch all of
- * them in turn. */
+/* Of a class with many blocks a slab the search begins where it ended. Of the others it begins at the lowest slab. So
+ * it finds the same few blocks each time, which are still in the caches. A search that moves on would touch all of them
+ * in turn. */
 static uint32_t first_granule(const shmq_member *m, uint32_t size_class, uint32_t high) {
     uint32_t hint = shmq_load_relaxed(&m->block_hint[size_class]);
     return hint != 0 && hint <= high ? hint - 1 : 0;

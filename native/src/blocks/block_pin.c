@@ -18,7 +18,7 @@ shmq_pin_shm *shmq_pins_of(const shmq_member *m, uint32_t process_row) {
     return shmq_at(m, offset);
 }
 
-/* The thread claims an empty cell and marks it tentative: until the thread knows its view bit, the cell keeps the sweep
+/* The thread claims an empty cell and marks it tentative. Until the thread knows its view bit, the cell keeps the sweep
  * from dropping any view bit of this block. SHMQ_PINS: no cell is empty. */
 static uint32_t claim_cell(shmq_member *m, uint64_t cell) {
     static _Thread_local uint32_t start; /* near the last cell of this thread one is free */
@@ -72,8 +72,8 @@ bool shmq_block_pin(shmq_member *m, uint64_t offset, uint32_t generation, uint64
     return true;
 }
 
-/* The thread clears the cell first. In the other order the process could die when the bit is another view's already;
- * the reaper would find the cell and end that other view. */
+/* The thread clears the cell first. In the other order the process could die when the bit is another view's already.
+ * The reaper would find the cell and end that other view. */
 void shmq_block_unpin(shmq_member *m, uint32_t pin, uint64_t bytes) {
     SHMQ_ASSERT(pin < SHMQ_PINS);
     shmq_pin_shm *slot = &m->page->pins[pin];

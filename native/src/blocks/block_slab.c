@@ -1,10 +1,10 @@
-/* A process makes and gives back slabs under the structure lock. class_word is the root of a slab: before it is stored,
- * the granules belong to nothing, and a rebuild of the map frees them; after it the slab is complete. */
+/* A process makes and gives back slabs under the structure lock. The word class_word is the root of a slab. Before it
+ * is stored, the granules belong to nothing, and a rebuild of the map frees them. After it the slab is complete. */
 #include "blocks/slab.h"
 #include "segment/requests.h"
 #include "segment/structure.h"
 
-/* A generation later than every one that a block of this table entry ever had. All blocks get the same one: a late
+/* A generation later than every one that a block of this table entry ever had. All blocks get the same one. For a late
  * helper remembers an offset, and in a slab of another class that offset is a block with another index. */
 static uint32_t next_generation(const shmq_slab_shm *slab) {
     uint32_t highest = 0;

@@ -1,5 +1,5 @@
-/* The sweep cleans up after dead processes: it looks at every block, finishes every half-done step, and drops
- * references that no slot and no cell names. Each step is one CAS from the exact word that was read, so any number of
+/* The sweep cleans up after dead processes. It looks at every block, finishes every half-done step, and drops
+ * references that no slot and no cell names. Each step is one CAS from the exact word that was read. So any number of
  * processes may sweep at once, and each may die at any step. */
 #include "blocks/slab.h"
 
@@ -52,7 +52,7 @@ static void note_cell(sweep *s, const shmq_pin_shm *pin) {
 }
 
 /* The sweep has read the words, and reads the cells afterwards. No entry bit was set in the words, so no view of this
- * generation began since; each view that began before had written its cell before it took its bit. So a bit that no
+ * generation began since. Each view that began before had written its cell before it took its bit. So a bit that no
  * cell names has no owner. It can only vanish meanwhile, and then the CAS from the word that was read fails. */
 static void drop_leaked_views(sweep *s) {
     shmq_member *m = s->m;
@@ -92,7 +92,7 @@ static void note_candidate(sweep *s, const shmq_block_location *location, uint64
 
 /* A BUILDING block of a dead process. The producer's put may have published some entries and not others: references
  * that slots name stay, the others were for entries that will never be. The producer published the names before it
- * died, so none appears now; an entry that is settled after the sweep has seen it drops its reference itself. */
+ * died, so none appears now. An entry that is settled after the sweep has seen it drops its reference itself. */
 static void sweep_building(sweep *s, const shmq_block_location *location, uint64_t state) {
     shmq_member *m = s->m;
     uint32_t generation = shmq_state_gen(state);
@@ -155,7 +155,7 @@ uint64_t shmq_blocks_sweep(shmq_member *m, shmq_row_dead dead, shmq_named named,
     sweep s = {.m = m, .dead = dead, .named = named, .context = context};
     uint32_t granule = 0, high = shmq_slab_high(m);
     while (granule < high) {
-        /* The sweep goes by the slab's root, not by the granule's kind: a rebuild writes the kind anew, and a slab that
+        /* The sweep goes by the slab's root, not by the granule's kind. A rebuild writes the kind anew, and a slab that
          * the sweep misses would keep a dead process's block for ever. */
         shmq_slab_shm *slab = shmq_slab_at(m, granule);
         uint32_t size_class = slab == NULL ? SHMQ_CLASSES : shmq_slab_class(slab);

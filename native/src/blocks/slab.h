@@ -35,8 +35,8 @@ typedef struct shmq_block_location {
     uint32_t size_class;
 } shmq_block_location;
 
-/* The headers of the slab at this granule. NULL: the granule never was a slab, so its entry in the slab table may have
- * no memory, and a look at it could end in SIGBUS. The granule's bit SHMQ_GRANULE_HEADERS, once set, stays for ever. */
+/* The headers of the slab at this granule. NULL: the granule never was a slab. Its entry in the slab table may have no
+ * memory, and a look at it could end in SIGBUS. The granule's bit SHMQ_GRANULE_HEADERS, once set, stays for ever. */
 static inline shmq_slab_shm *shmq_slab_at(const shmq_member *m, uint32_t granule) {
     if (granule >= m->granule_count || (shmq_load_relaxed(&m->granules[granule]) & SHMQ_GRANULE_HEADERS) == 0) {
         return NULL;
@@ -97,7 +97,7 @@ bool shmq_keeps_part_of(const shmq_member *m, uint32_t granule, uint32_t granule
 void shmq_kept_change(shmq_member *m, const shmq_block_location *freed);
 
 /* Pin cell: block offset / 64 in bits 0 to 39, view bit + 1 in bits 40 to 47, the low half of the row's generation
- * above. The generation is for a late reaper: without it the reaper could find the same view of the row's next owner in
+ * above. The generation is for a late reaper. Without it the reaper could find the same view of the row's next owner in
  * the same cell, and would end it. */
 static inline uint64_t shmq_pin_cell(uint64_t offset, uint32_t view, uint32_t row_generation) {
     return (offset >> 6) | ((uint64_t)view << 40) | ((uint64_t)(row_generation & 0xffffu) << 48);

@@ -1,7 +1,7 @@
 /* The inhaler fetches rows by themselves, before those below them. A taker asks for that: it wants none of the rows
- * below, or it knows the place of the one; or a delayed one is due. It puts such a row into the front ring, at or above
- * the ring's `low`, where takers that take in order pass it until all rows below have come in, too. The inhaler marks the row on
- * disk as gone; a pull passes it later. */
+ * below, or it knows the place of the one. Or a delayed one is due. It puts such a row into the front ring, at or above
+ * the ring's `low`, where takers that take in order pass it until all rows below have come in, too. The inhaler marks
+ * the row on disk as gone; a pull passes it later. */
 #include "base/clock.h"
 #include "base/wait_time.h"
 #include "consumers/sleepers.h"
@@ -72,7 +72,7 @@ static void mark(shmq_mover *t, const fetched *f, uint32_t count) {
     }
 }
 
-/* T22 is the decision for each. If the inhaler dies behind one, the next mover does the rest: the slots before the tail
+/* T22 is the decision for each. If the inhaler dies behind one, the next mover does the rest. The slots before the tail
  * say that their rows were fetched. f->count: how many have come. */
 static shmq_status fetch_rows(shmq_mover *t, fetched *f) {
     shmq_coming coming[SHMQ_WAITED_AT_ONCE];

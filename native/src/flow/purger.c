@@ -7,7 +7,7 @@
 #include "ring/ring.h"
 #include "segment/alert_time.h"
 
-/* From here on the level flows, and its oldest entries go first: the slots that come free are those under the tail,
+/* From here on the level flows, and its oldest entries go first. The slots that come free are those under the tail,
  * which need not be carried over what waits for takers. */
 static shmq_status enter(shmq_mover *t) {
     shmq_ring_shm *ring = t->back->shm;

@@ -1,5 +1,5 @@
-/* A slot that is MOVING leaves its ring by T20, or is an entry again by T21: what the mover does last, or the next one, if it has
- * died or failed. So do the words that follow from others. */
+/* A slot that is MOVING leaves its ring by T20, or is an entry again by T21. The mover does so last, or the next one,
+ * if it has died or failed. So do the words that follow from others. */
 #include "consumers/sleepers.h"
 #include "flow/waiting.h"
 #include "limits/count.h"
@@ -75,8 +75,8 @@ void shmq_waiting_recover(shmq_ring *back, shmq_ring *front) {
     }
 }
 
-/* If an inhaler that died has filled the slot before the front ring's tail, its row has come in, but words are behind: the
- * tail after a death behind T22, `pulled` after a death behind `low`. The next mover sets them. */
+/* If an inhaler that died has filled the slot before the front ring's tail, its row has come in, but words are behind.
+ * They are the tail after a death behind T22, `pulled` after a death behind `low`. The next mover sets them. */
 static void recover_front(shmq_ring *back, shmq_ring *front) {
     shmq_ring_shm *ring = back->shm;
     uint64_t last = shmq_front_tail(front);
@@ -100,8 +100,8 @@ static void recover_front(shmq_ring *back, shmq_ring *front) {
     }
 }
 
-/* A purger that died while it handed entries over has put them into the front ring, at or above P: they have left the back
- * ring, and their slots must not be made available. Answers the flow word. */
+/* A purger that died while it handed entries over has put them into the front ring, at or above P. They have left the
+ * back ring, and their slots must not be made available. Answers the flow word. */
 static uint64_t derive_place(shmq_ring *back) {
     shmq_ring_shm *ring = back->shm;
     uint64_t flow = shmq_load_seq(&ring->flow), low = shmq_load_relaxed(&ring->low), place = shmq_flow_place(flow);

@@ -1,5 +1,5 @@
 /* Where waiting rows have their places: for whoever looks at a queue in the order of places, or wants one by its place.
- * Rows lie in the order in which they went to disk; so a thread keeps an index of them, which it extends by those that
+ * Rows lie in the order in which they went to disk. So a thread keeps an index of them, which it extends by those that
  * have come since. Those that are gone leave it when they are met. */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The owner of a group: a taker claims the group before its offer, and gives it back when its last delivery of the
+/* The owner of a group. A taker claims the group before its offer, and gives it back when its last delivery of the
  * group has ended. */
 #include "groups/group.h"
 #include "base/clock.h"
@@ -162,8 +162,8 @@ static bool is_known(const shmq_ring *back, uint64_t tail, uint64_t place) {
     return tail - place <= far;
 }
 
-/* Turns the heads back to the refused place. The word names one level: what was refused in less important ones, or in a
- * front ring, it does not say, so those are turned back as far as possible. */
+/* Turns the heads back to the refused place. The word names one level. It does not say what was refused in less
+ * important ones, or in a front ring. So those are turned back as far as possible. */
 static void turn_back_to(shmq_queue *q, uint64_t refused) {
     uint32_t first = shmq_refused_depth(refused);
     shmq_ring level, front;
@@ -219,12 +219,12 @@ static bool uncount(shmq_queue *q, const shmq_delivery *d) {
     return count != NULL && *count != 0 && --*count == 0;
 }
 
-/* After a steal the message may be on its way back through its stealer: then a recheck of the slots says whether the
+/* After a steal the message may be on its way back through its stealer. Then a recheck of the slots says whether the
  * group is free. */
 void shmq_group_end(shmq_queue *q, shmq_delivery *d) {
     bool recheck = d->fate == SHMQ_STOLEN;
     if (!recheck && q->book != NULL) {
-        /* The mutex covers the count and the word: else another thread of this owner could claim the group in between,
+        /* The mutex covers the count and the word. Else another thread of this owner could claim the group in between,
          * and have an entry in flight without its group. */
         pthread_mutex_lock(&q->book->lock);
         bool last = uncount(q, d) && q->grouping == SHMQ_GROUPS_SHARED;

@@ -1,8 +1,8 @@
 /* Groups: messages of one group are with one consumer at a time (shared), or with one for its life (sticky).
  *
- * A message's group is one of the places that its queue has for groups; which one a hash of its key says, so two keys may share a
- * place, and are then as one group. Some places lie in the queue's page, and one in each cold record of its first ring. So no consumer
- * can use them up: what it has in hand lies in slots. A place has two words:
+ * A message's group is one of the places that its queue has for groups. A hash of its key says which. So two keys may
+ * share a place, and are then as one group. Some places lie in the queue's page, and one in each cold record of its
+ * first ring. So no consumer can use them up: what it has in hand lies in slots. A place has two words:
  *
  *   owner    63        40 39       38           13 12      0
  *           +------------+---------+---------------+--------+
@@ -16,7 +16,7 @@
  *            the lowest place that a taker had to pass since the group was freed last: of a level, whichever of its rings the
  *            entry lies in, and on disk as well
  *
- * How many of a group its owner has in flight stands nowhere in shared memory: its process knows (the book below), and
+ * How many of a group its owner has in flight stands nowhere in shared memory. Its process knows (the book below), and
  * a process that rechecks looks at the slots of the rings. So no count can be wrong after a death.
  *
  *   G1  claim, before the offer: free -> owner; its own: version + 1. Another's: refused is lowered, and the owner looked

@@ -1,12 +1,12 @@
 /* queue.count, queue.weight and queue.resident: how many entries the queue has, how many bytes of headers and bodies
- * these have, and how many of these bytes are in memory; for queues with a maxsize, a max_bytes, a max_memory. The
- * first two count what is on disk, too.
+ * these have, and how many of these bytes are in memory. They are for queues with a maxsize, a max_bytes, a max_memory.
+ * The first two count what is on disk, too.
  *
  * A producer raises the words before a claim, and the process that frees a slot lowers them afterwards; a word's
  * version changes with every step. A process that dies in between leaves a word that is too high. When a limit stops a
  * producer while `recount_due` is set, the producer counts slots and rows. It believes the result only if no process
  * was between a slot and the words (`moving`) before and after, no mover has left anything half done, and the versions
- * are the same: then nothing was on its way. A mover is between a slot and the words for all of its turn. A claim does
+ * are the same. Then nothing was on its way. A mover is between a slot and the words for all of its turn. A claim does
  * not say yet what it weighs: while there is one, bytes are not counted. */
 #include "limits/count.h"
 #include "base/fault_text.h"

@@ -146,7 +146,7 @@ static void pass_process(shmq_queue *q, uint32_t row) {
     }
 }
 
-/* The first producer does not come, and others in front may be stopped as well: all of them are called, so that they
+/* The first producer does not come, and others in front may be stopped as well. So all of them are called, so that they
  * have the same time to answer together. */
 static void call_before(shmq_queue *q, uint32_t number, uint32_t stop) {
     uint32_t first = number;

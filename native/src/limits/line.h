@@ -1,8 +1,8 @@
 /* The line: blocked producers of a queue with a limit, in the order of their arrival.
  *
- * A producer that has to wait takes a ticket, and only the first one in line tries to get in; one that comes meanwhile goes to
- * its end. Tickets are claimed like slots of a ring: by one CAS that names the claimant, then the end of the line is moved on.
- * So each taken ticket names its producer, and a reaper finds those of the dead. */
+ * A producer that has to wait takes a ticket, and only the first one in line tries to get in. One that comes meanwhile
+ * goes to its end. Tickets are claimed like slots of a ring: by one CAS that names the claimant, then the end of the
+ * line is moved on. So each taken ticket names its producer, and a reaper finds those of the dead. */
 #ifndef SHMQ_LIMITS_LINE_H
 #define SHMQ_LIMITS_LINE_H
 

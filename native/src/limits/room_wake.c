@@ -24,7 +24,7 @@ void shmq_wake_joiners(shmq_queue *q) {
 }
 
 /* Wakes producers after a slot became free. Where the queue has a limit, each freed place wakes the first producer in
- * line. Where only the ring limits, a wake for each slot would cost a system call for each message: so only some slots
+ * line. Where only the ring limits, a wake for each slot would cost a system call for each message. So only some slots
  * wake, and a blocked producer looks by itself at growing intervals. */
 static SHMQ_NOINLINE void wake_producer(shmq_ring *r, const shmq_slot_shm *slot) {
     shmq_queue *q = r->queue;

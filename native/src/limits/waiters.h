@@ -1,5 +1,5 @@
-/* Producers that wait for room in a ring, or for memory: counted in one word that a process looks at when it makes room, and
- * in parts, each process in its own counters.
+/* Producers that wait for room in a ring, or for memory. They are counted in one word that a process looks at when it
+ * makes room, and in parts, each process in its own counters.
  *
  * The word: version 32 | threads 32; each joining raises both. Joining: the sum, then the part; leaving: the part, then
  * the sum. So a death in between leaves the sum too high, which costs a system call for each message, and never too low,

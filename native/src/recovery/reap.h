@@ -9,8 +9,8 @@
 shmq_status shmq_reap_dead(shmq_member *m, uint32_t *reaped);
 /* The same, with another answer to the question which processes are dead. */
 shmq_status shmq_reap(shmq_member *m, const shmq_liveness *l, uint32_t *reaped);
-/* Reap one row if it is dead. Never waits for the structure lock: SHMQ_INTERRUPTED when it is taken; its messages are back
- * with others then, the next process that looks does the rest. */
+/* Reap one row if it is dead. Never waits for the structure lock: SHMQ_INTERRUPTED when it is taken. Its messages are
+ * back with others then, and the next process that looks does the rest. */
 shmq_status shmq_reap_row(shmq_member *m, uint32_t row);
 /* Gives back the claims in the counters of the dead: memory of queues, a place between slot and count, places among the
  * blocked producers. Under the structure lock, after their consumer rows. */

@@ -8,8 +8,8 @@
 /* The reaper frees what the dead have, and does what they left half done. After their entries are back in the queue. */
 void shmq_groups_recover(shmq_queue *q, const shmq_liveness *l);
 
-/* The reaper settles everything that words of the ring say of the dead: it ends claims, gives deliveries back to their place
- * and counts the death, wakes sleepers and blocked producers. Repeatable, by any number of reapers at once. */
+/* The reaper settles everything that words of the ring say of the dead. It ends claims, gives deliveries back to their
+ * place and counts the death, wakes sleepers and blocked producers. Repeatable, by any number of reapers at once. */
 void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l);
 
 /* The reaper takes the idle bits of the dead away, and wakes a sleeper whose bit a dead notifier had taken. */

@@ -12,10 +12,10 @@ static bool can_step_over(uint64_t word, int32_t ahead) {
            (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED || state == SHMQ_BROKEN);
 }
 
-/* How far the producer looks from t on: half of the ring, so that what could go to disk goes there, and is not turned lap
- * after lap. While the level flows it looks at slots of places that have gone to disk: no taker empties the others. Where
- * nothing can go (`far`) it looks at the whole ring, and in a queue with maxsize, too: the producer must find each slot
- * that the count grants. */
+/* How far the producer looks from t on: half of the ring. So entries that could go to disk go there, and are not turned
+ * lap after lap. While the level flows it looks at slots of places that have gone to disk: no taker empties the others.
+ * Where nothing can go (`far`) it looks at the whole ring, and in a queue with maxsize, too: the producer must find
+ * each slot that the count grants. */
 static uint64_t reach_of(shmq_ring *r, uint64_t t, bool far) {
     uint64_t flow = shmq_flow_at(r), slots = shmq_slot_count(r), reach = slots / 2;
     if (far || shmq_load_relaxed(&r->queue->page->maxsize) != 0) {

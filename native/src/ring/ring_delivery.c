@@ -30,7 +30,7 @@ bool shmq_delivery_resolve_block(const shmq_ring *r, shmq_delivery *d) {
     return at != NULL && shmq_body_bit(d->body) < SHMQ_ENTRY_BITS;
 }
 
-/* It begins with the queue: damage to the map of the memory may give the memory of one queue to another one, and a
+/* It begins with the queue. For damage to the map of the memory may give the memory of one queue to another one, and a
  * message that is sound in its own queue must not come out of the other one. */
 uint32_t shmq_crc_of(const shmq_queue *q, const shmq_delivery *d) {
     unsigned char fields[24] = {0};
@@ -53,7 +53,7 @@ bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d) {
     return (d->crc == 0 && !q->checksum) || shmq_crc_of(q, d) == d->crc;
 }
 
-/* A delivery that ended with its process is counted once, however many reapers repair it and however often: bytes 56 to
+/* A delivery that ended with its process is counted once, however many reapers repair it and however often. Bytes 56 to
  * 63 change by one CAS, and death_tag names the delivery that was counted last. True: this call counted it. */
 bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid) {
     uint64_t mark = SHMQ_DEATH_COUNTED | shmq_word_tag(word);

@@ -6,9 +6,9 @@
  *        | version  |  K  |    K: some process has counted, and nothing has changed since
  *        +----------+-----+
  *
- * The process that counts sets K, reads the word, and then looks at the slots; it believes what it keeps while the word is
- * that one. A process that has changed what a slot counts as looks at the word afterwards, and where K is set, takes it away
- * with a new version. So put and get read a line that nobody writes, unless somebody counts.
+ * The process that counts sets K, reads the word, and then looks at the slots. It believes what it keeps while the word
+ * is that one. A process that has changed what a slot counts as looks at the word afterwards, and where K is set, takes
+ * it away with a new version. So put and get read a line that nobody writes, unless somebody counts.
  *
  * The slot changes first. A process that dies before it has looked at the word leaves a K too many: its reaper takes all of
  * them away, in all queues. One that is stopped there is late with its change, and with that alone: whoever changes

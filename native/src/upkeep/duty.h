@@ -1,10 +1,10 @@
 /* Upkeep as a list: each duty with the question whether it is due, and a step that does a part of it.
  *
- * There is no thread for it. A round (shmq_upkeep_round) asks each duty, and does steps of those that are due until its budget
- * is spent; the next round goes on. So a call that puts or takes a message pays at most one budget, and the one thing that
- * cannot be divided with which it was spent: a dead process is reaped, a queue ended, as a whole. A call that would say Empty or
- * Full does all of it before (shmq_upkeep_thorough). A sleeper has time, and goes on to the end, or until it is woken
- * (shmq_upkeep_finish).
+ * There is no thread for it. A round (shmq_upkeep_round) asks each duty, and does steps of those that are due until its
+ * budget is spent; the next round goes on. So a call that puts or takes a message pays at most one budget, and the one
+ * thing that cannot be divided with which it was spent. A dead process is reaped, a queue ended, as a whole. A call
+ * that would say Empty or Full does all of it before (shmq_upkeep_thorough). A sleeper has time, and goes on to the
+ * end, or until it is woken (shmq_upkeep_finish).
  *
  * A new duty is a line in duties.c, or in upkeep/per_queue.c if each queue has it, with its test in native/tests/upkeep/test_duties.c. */
 #ifndef SHMQ_UPKEEP_DUTY_H

@@ -1,4 +1,4 @@
-/* Keeps a broker's files young. Cleaners of /tmp go by age, and while processes use a broker nothing else writes to its
+/* Keeps a broker's files young. Cleaners of /tmp go by age. While processes use a broker nothing else writes to its
  * record, nor to rows that wait on disk for days. */
 #include <fcntl.h>
 #include <limits.h>

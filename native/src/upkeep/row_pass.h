@@ -25,8 +25,9 @@ typedef struct shmq_pass_kind {
     void (*end)(shmq_piece *x); /* no row is left to look at: before the word is set to p->earliest */
     /* There was no slot for a row (or another mover has the lock, and rows come in by time): when to come again. */
     uint64_t (*rest)(const shmq_rows_pass *p, uint64_t now);
-    /* Passes begin so far from each other, and one that found no slot goes on where it was. NULL: a pass looks at all rows, so passes
-     * take at most a fifth of a processor; one that found no slot begins anew, and beside another mover it rests a tick. */
+    /* Passes begin so far from each other, and one that found no slot goes on where it was. NULL: a pass looks at all
+     * rows, so passes take at most a fifth of a processor. One that found no slot begins anew, and beside another mover
+     * it rests a tick. */
     uint64_t (*pause)(const shmq_rows_pass *p);
 } shmq_pass_kind;
 

@@ -34,9 +34,9 @@ bool shmq_due_begin(shmq_a64 *word, uint64_t now, uint64_t patience_ns, uint64_t
 /* The look has found that `earliest` is next (SHMQ_DUE_NEVER: nothing). True: a sleeper is to be told, as by shmq_due_at. */
 bool shmq_due_end(shmq_a64 *word, uint64_t mark, uint64_t earliest);
 
-/* A look in pieces. A process that ends a piece leaves a mark, and knows by it that nothing has become due since; the next piece
- * may come at `at`, and a moment later any process may do it. 0: something has become due, and the next look is at `at`; *earlier: a
- * sleeper is to be told, as by shmq_due_at. */
+/* A look in pieces. A process that ends a piece leaves a mark, and knows by it that nothing has become due since. The
+ * next piece may come at `at`, and a moment later any process may do it. 0: something has become due, and the next look
+ * is at `at`; *earlier: a sleeper is to be told, as by shmq_due_at. */
 uint64_t shmq_due_leave(shmq_a64 *word, uint64_t mark, uint64_t at, bool *earlier);
 /* Is the look unfinished at which this mark was left? No other process is at it; one that made something due may have
  * cleared the mark itself. */

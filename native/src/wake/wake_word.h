@@ -1,17 +1,18 @@
-/* The word on which the owner of a consumer row sleeps: the row's own; or, while it waits for several queues at once, one
- * that all its rows share, so that one futex is enough.
+/* The word on which the owner of a consumer row sleeps: the row's own; or, while it waits for several queues at once,
+ * one that all its rows share. So one futex is enough.
  *
- * The shared ones lie in the row of its process and not in the row of one of the queues: a notifier of one queue protects
- * that queue's memory only, and may be stopped for any time before it raises the word. Process rows stay for as long as
- * the segment; so whatever has become of the queues, or of the process, a late wake raises a wake word and nothing else. */
+ * The shared ones lie in the row of its process and not in the row of one of the queues. A notifier of one queue
+ * protects that queue's memory only, and may be stopped for any time before it raises the word. Process rows stay for
+ * as long as the segment. So whatever has become of the queues, or of the process, a late wake raises a wake word and
+ * nothing else. */
 #ifndef SHMQ_WAKE_WAKE_WORD_H
 #define SHMQ_WAKE_WAKE_WORD_H
 
 #include "layout/queue.h"
 #include "segment/member.h"
 
-/* A word that no other wait of this process has; when it has more waits than words, one that another one has, too: a wake
- * of one is then a wake of both. */
+/* A word that no other wait of this process has. When it has more waits than words, one that another one has, too. A
+ * wake of one is then a wake of both. */
 uint32_t shmq_wake_word_take(shmq_member *m, shmq_a32 **word);
 void shmq_wake_word_give(shmq_member *m, uint32_t number);
 /* The process row in which this word lies; UINT32_MAX: it is no such word. */

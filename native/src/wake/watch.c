@@ -88,7 +88,7 @@ static bool wake_at(shmq_member *m, uint64_t offset) {
 }
 
 /* Wakes one that can take a watch: not of the process that has watch 0. Otherwise sleepers of a process that is alone
- * would wake each other without end, when they look at rows: for that each one holds something for a moment. */
+ * would wake each other without end, when they look at rows. For that each one holds something for a moment. */
 static void wake_volunteer(shmq_member *m) {
     uint64_t first = shmq_load_seq(&m->header->watch[0]);
     for (int i = 0; i < (int)SHMQ_VOLUNTEERS; i++) {
@@ -231,7 +231,7 @@ static bool watched_lately(const shmq_watcher *w) {
 
 /* How long the watcher sleeps: to what is due, if that is sooner than the limit. The second watcher comes a tick later:
  * what is due still was left by the first. While a process looks, the word does not say yet what is next, and the
- * watcher gets no wake: so it reads the word again after a tick. While another thread of this process does upkeep, this
+ * watcher gets no wake. So it reads the word again after a tick. While another thread of this process does upkeep, this
  * one cannot. */
 static uint64_t until_due(const shmq_watcher *w, uint64_t limit_ns) {
     uint64_t word = shmq_load_seq(&w->m->header->due), due = shmq_due_time(word);

@@ -1,12 +1,12 @@
 /* The watch: how a death is noticed while all processes sleep.
  *
  * One sleeper holds the watch (header.watch[0]). While another process holds an unsettled message, or has a privilege
- * (privilege.h), it wakes every SHMQ_TICK_NS and tests the lock bytes of those processes; else it sleeps as long as the
+ * (privilege.h), it wakes every SHMQ_TICK_NS and tests the lock bytes of those processes. Else it sleeps as long as the
  * others. A second one, of another process (watch[1]), does the same for the first one's process. Further sleepers
- * stand by as volunteers: a watcher that leaves, or a process that begins to hold something while none watches it, wakes
- * one of them, which takes the vacant watch.
+ * stand by as volunteers. A watcher that leaves, or a process that begins to hold something while none watches it,
+ * wakes one of them, which takes the vacant watch.
  *
- * A holder that has not looked for the patience, while there is something to look at (`watch_looked`), is silent: it is
+ * A holder that has not looked for the patience, while there is something to look at (`watch_looked`), is silent. It is
  * stopped, and the next process that goes to sleep takes its watch.
  *
  * watch word: process row + 1 in bits 0 to 15 | mode in bits 16 to 17 (1 ticking, 0 asleep for long) | row generation in
@@ -17,8 +17,8 @@
  *
  * The same sleeper does what is due (due.h) and sleeps no longer than to it; the second one a tick longer.
  *
- * Nothing depends on it for correctness: a process that meets what an unwatched dead one has left reaps it, and
- * every sleep has a time limit. */
+ * Nothing depends on it for correctness. A process that meets what an unwatched dead one has left reaps it, and every
+ * sleep has a time limit. */
 #ifndef SHMQ_WAKE_WATCH_H
 #define SHMQ_WAKE_WATCH_H
 
