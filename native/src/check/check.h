@@ -1,10 +1,10 @@
 /* `shmq check`: a look at everything that takes no row and no lock and writes nothing, beside others at work, killed and
  * stopped.
  *
- * Looks across structures: entries against rows and blocks, blocks against entries, bodies against their checksums. Above
- * them the finding: what looks wrong is looked at again, and is damage only if it looks wrong in the same way three
- * times, 5 ms apart; what depends on the structure (rows, pages, runs) counts only in a moment in which no process changed
- * that. */
+ * Looks across structures: entries against rows and blocks, blocks against entries, bodies against their checksums.
+ * Above them the finding. A check looks again where something looks wrong. It is damage only if it looks wrong in the
+ * same way three times, 5 ms apart. What depends on the structure (rows, pages, runs) counts only in a moment in which
+ * no process changed that. */
 #ifndef SHMQ_CHECK_CHECK_H
 #define SHMQ_CHECK_CHECK_H
 
@@ -62,7 +62,7 @@ typedef struct shmq_finding {
     uint64_t where; /* slot in its ring; SHMQ_NO_SLOT */
 } shmq_finding;
 
-/* The parts of the segment, 0 to SHMQ_PARTS - 1; a part takes half a second if it cannot be decided, else as long as it
+/* The parts of the segment, 0 to SHMQ_PARTS - 1. A part takes half a second if it cannot be decided, else as long as it
  * takes to look. */
 #define SHMQ_PARTS 8
 const char *shmq_part_name(int part);

@@ -12,7 +12,7 @@
 #include "ring/ring_memory.h"
 
 /* A row becomes FREE when its process has given everything back, and its next use has a later generation. So a row that
- * is FREE in the same generation at two looks had no owner in between, and a word that names it is damaged. */
+ * is FREE in the same generation at two looks had no owner in between. A word that names it is damaged. */
 static bool is_nobodys(shmq_a64 *row, shmq_slot_shm *slot, uint64_t word) {
     uint64_t before = shmq_load_seq(row); /* SYNC row.owner */
     return shmq_row_state(before) == SHMQ_ROW_FREE && shmq_load_seq(&slot->word) == word &&

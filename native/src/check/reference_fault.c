@@ -2,8 +2,8 @@
  * blocks, over the slots, and over the blocks again.
  *
  * A SHARED block was published before, and its slot names it until the reference is dropped. So if a reference is there
- * before and after the pass over the slots, its slot named it all the time, and the pass has met that slot. If not, no
- * process will ever drop the reference. Slabs and rings that come or go meanwhile do not matter: a ring drops its
+ * before and after the pass over the slots, its slot named it all the time. The pass has met that slot. If not, no
+ * process will ever drop the reference. Slabs and rings that come or go meanwhile do not matter. A ring drops its
  * references before it goes, and blocks of a new slab have a later generation. */
 #include <string.h>
 #include <sys/mman.h>
@@ -185,8 +185,8 @@ static void compare_block(recount *r, const shmq_block_location *location, refer
     }
 }
 
-/* A process raises `unsettled` before a delivery is its own, and lowers it after. The pass over the slots takes time:
- * its result counts only if a second pass sees the same words, and `unsettled` was the same all the time. */
+/* A process raises `unsettled` before a delivery is its own, and lowers it after. The pass over the slots takes time.
+ * Its result counts only if a second pass sees the same words, and `unsettled` was the same all the time. */
 static const char *check_held(recount *r) {
     uint32_t before[SHMQ_PROCESS_ROWS], first[SHMQ_PROCESS_ROWS];
     bool wrong = false;

@@ -30,7 +30,7 @@ static bool is_owned(uint32_t state) {
 }
 
 /* The tail moves on when its slot is in use at its turn. So each slot that the tail has passed was used at that turn,
- * and no slot beyond the tail's own is in use; the producer of that one may not have moved the tail yet. */
+ * and no slot beyond the tail's own is in use. The producer of that one may not have moved the tail yet. */
 static const char *check_lap(const shmq_ring *r, const sight *s) {
     bool is_free = shmq_word_state(s->word) == SHMQ_FREE;
     if (s->before > s->index) {

@@ -24,7 +24,7 @@ static bool is_subscribed(const shmq_queue *q, const shmq_consumer_shm *row) {
     return is_consumer(row, word) && !shmq_process_dead(q->m, shmq_row_inner(word));
 }
 
-/* The next used consumer row from *row on, of a living or dead process: a dead consumer may hold messages until its row
+/* The next used consumer row from *row on, of a living or dead process. A dead consumer may hold messages until its row
  * is given back. NULL: there is none. */
 static shmq_consumer_shm *next_consumer(const shmq_queue *q, uint32_t *row) {
     for (; *row < SHMQ_CONSUMER_ROWS; ++*row) {
@@ -147,10 +147,9 @@ static void pass(shmq_queue *q, shmq_consumer_shm *late) {
 }
 
 /* One step towards `limit` live consumers: offers a place to the first consumer that stands by. A consumer keeps a
- * place that it has taken up, also when the limit is lowered: then places that come free are not offered again until
+ * place that it has taken up, also when the limit is lowered. Then places that come free are not offered again until
  * there are fewer. A dead consumer counts as live until it is reaped: the next one is to get its messages before later
- * ones. `waited`: the caller stands by itself, and passes consumers that are late, if another one can have the
- * place. */
+ * ones. `waited`: the caller stands by itself, and passes late consumers, if another one can have the place. */
 static bool settle_one(shmq_queue *q, uint32_t limit, bool waited) {
     line_up l = look_at_places(q, waited);
     shmq_consumer_shm *heir = l.first != NULL ? l.first : l.silent;
@@ -422,8 +421,9 @@ bool shmq_defer_to_rank(shmq_queue *q, uint32_t owner) {
     return outranked;
 }
 
-/* The row of highest priority among consumers that sleep and have not looked at everything; 0: none. Of equals it is the
- * first one behind the sleeper that was woken last: the chunk of that one is looked at twice, for the two sides of it. */
+/* The row of highest priority among consumers that sleep and have not looked at everything; 0: none. Of equals it is
+ * the first one behind the sleeper that was woken last. The chunk of that one is looked at twice, for the two sides of
+ * it. */
 static uint32_t highest_idle(shmq_queue *q, int32_t *priority) {
     uint32_t best = 0, rotation = shmq_load_relaxed(&q->rotation);
     uint64_t later = ~UINT64_C(0) << (rotation & 63);

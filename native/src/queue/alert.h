@@ -4,8 +4,8 @@
  * counts of the queue, and claims what is to be told by one CAS on the word of its kind. So of all processes that look one tells,
  * and at most once in `repeat`. A death behind its CAS has told nothing: what still is so is told when `repeat` is over.
  *
- * No put and no get looks at a word of it: a process looks once in SHMQ_ALERT_LOOK_NS, behind a sleep, once in a while between
- * puts, and once in 1,024 calls. */
+ * No put and no get looks at a word of it. A process looks once in SHMQ_ALERT_LOOK_NS, behind a sleep, once in a while
+ * between puts, and once in 1,024 calls. */
 #ifndef SHMQ_QUEUE_ALERT_H
 #define SHMQ_QUEUE_ALERT_H
 

@@ -1,5 +1,5 @@
-/* Size classes: sixteen whose blocks are at most a granule; then classes of one block a slab, in whole granules: 2^k
- * and 1.5 * 2^k. 21760 is a third of a granule, so that no byte of it is lost. */
+/* Size classes: sixteen whose blocks are at most a granule. Then come classes of one block a slab, in whole granules:
+ * 2^k and 1.5 * 2^k. 21760 is a third of a granule, so that no byte of it is lost. */
 #include "segment/block_class.h"
 #include "layout/block.h"
 

@@ -94,8 +94,8 @@ static void disown(const shmq_member *owner, int fd) {
     }
 }
 
-/* Opens the segment again, as another description: by a descriptor, also when the file has no name any more, else by its
- * name. -1: whatever is there is not the segment. */
+/* Opens the segment again, as another description. By a descriptor, also when the file has no name any more, else by
+ * its name. -1: whatever is there is not the segment. */
 static int open_again(const shmq_member *m) {
     int ways[] = {m->map_fd, m->lock_fd, -1};
     for (uint32_t i = 0; i < 3; i++) {

@@ -17,7 +17,7 @@ shmq_file shmq_file_of(int fd);
 bool shmq_leads_to(int fd, const shmq_file *file, struct stat *seen);
 /* Does the descriptor lead to the segment? */
 bool shmq_maps_by(const shmq_member *m, int fd);
-/* A descriptor of the segment for anything but the row's lock, opened anew where it was closed beneath us; -1: there is
+/* A descriptor of the segment for anything but the row's lock, opened anew where it was closed beneath us. -1: there is
  * no way to it any more. */
 int shmq_segment_fd(shmq_member *m);
 /* Does lock_fd hold our locks? Else other processes may reap us: the caller's answer is shmq_member_lost(). */

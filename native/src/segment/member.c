@@ -50,8 +50,8 @@ static shmq_status attach(shmq_member *m, const char *name, const shmq_home *hom
     return shmq_row_take(m, false);
 }
 
-/* Two memberships of a process never have the same serial, not even one that lies where another one lay: what threads
- * remember of a queue names it. */
+/* Two memberships of a process never have the same serial, not even one that lies where another one lay. For the memory
+ * that threads have of a queue names it. */
 static uint64_t first_serial(void) {
     static shmq_a64 members;
     return (shmq_add_seq(&members, 1) + 1) << 32;

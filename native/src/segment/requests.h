@@ -1,6 +1,6 @@
 /* The requests of lower rooms of the core to higher ones. A room calls downward only (tools/layers.toml). But a process
- * that wants a row, memory or sleep has to reap the dead, and do what is due, which are calls of the highest rooms.
- * These few stand in one table, which the linker binds: upkeep/upkeep.c fills it, nothing changes it. */
+ * that wants a row, memory or sleep has to reap the dead and do due work. These are calls of the highest rooms. These
+ * few stand in one table, which the linker binds: upkeep/upkeep.c fills it, nothing changes it. */
 #ifndef SHMQ_SEGMENT_UPKEEP_H
 #define SHMQ_SEGMENT_UPKEEP_H
 
@@ -41,8 +41,8 @@ typedef struct shmq_upkeep_calls {
 
 extern const shmq_upkeep_calls shmq_upkeep;
 
-/* A process that is always busy never sleeps, and may be the only one: each 1,024th call is a round of all duties, and each call
- * one of what has its time, if there is such a time at all. */
+/* A process that is always busy never sleeps, and may be the only one. So each 1,024th call is a round of all duties,
+ * and each call one of what has its time, if there is such a time at all. */
 static inline void shmq_upkeep_look(shmq_member *m) {
     uint32_t ops = shmq_load_relaxed(&m->ops);
     shmq_store_relaxed(&m->ops, ops + 1); /* a hint: threads may lose a count to each other */

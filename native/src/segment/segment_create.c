@@ -140,8 +140,8 @@ static shmq_status fill(draft *d, const shmq_segment_plan *plan, const shmq_layo
     return publish(d, plan->name);
 }
 
-/* How large the segment is: address space beyond the memory, for the rings of a thousand queues without maxsize, each
- * as large as it may grow. A small memory gets less, since it holds fewer queues, even empty ones. */
+/* How large the segment is. It has address space beyond the memory, for the rings of a thousand queues without maxsize,
+ * each as large as it may grow. A small memory gets less, since it holds fewer queues, even empty ones. */
 static uint64_t room_for(const shmq_segment_plan *plan) {
     uint64_t memory = plan->memory / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES;
     if (plan->room != 0 || memory < SHMQ_MEMORY_MIN || memory > SHMQ_MEMORY_MAX) {

@@ -22,8 +22,8 @@ static shmq_status foreign(const char *name) {
 }
 
 /* A private directory has a segment of its owner alone, a group's directory has a segment of that group. So a right to
- * the directory gives no right to a segment that its owner did not share, and no right remains when the directory is
- * made private again. */
+ * the directory gives no right to a segment that its owner did not share. No right remains when the directory is made
+ * private again. */
 static shmq_status check_rights(const struct stat *file, const struct stat *directory, const char *name) {
     bool shared = (directory->st_mode & 0070) == 0070;
     unsigned rights = (unsigned)file->st_mode & 0077;

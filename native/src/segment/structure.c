@@ -14,8 +14,8 @@
 
 #define DIRTY (UINT64_C(1) << 63)
 
-/* Locks out the other threads of this process. One of them may hold the lock while it waits for a stopped process;
- * threads that wait behind it must still handle signals, so the wait is short. False: it was too short. */
+/* Locks out the other threads of this process. One of them may hold the lock while it waits for a stopped process.
+ * Threads that wait behind it must still handle signals, so the wait is short. False: it was too short. */
 static bool lock_threads(shmq_member *m) {
     if (pthread_mutex_trylock(&m->lock) == 0) {
         return true;
@@ -196,7 +196,7 @@ static uint32_t fit(const shmq_member *m, uint32_t from, uint32_t to, uint32_t l
 }
 
 /* Where a run is taken. Memory that stays keeps apart from memory that comes and goes, so that no page lies in the
- * middle of the memory that large bodies leave: pages are taken from the end, rings from the beginning, slabs from
+ * middle of the memory that large bodies leave. Pages are taken from the end, rings from the beginning, slabs from
  * where the last search ended. */
 enum place { LAST, LOWEST, NEXT };
 
@@ -450,7 +450,7 @@ static bool is_locked(const shmq_member *m) {
 
 /* Has a dead process left the word dirty? The checker sees no lock, then the dirty word, then no lock. One look is not
  * enough: the same process may lock again after the first look, before it raises the turn, and write the word of its
- * last turn. A process that locks after the second look comes after the word was read; one that locked before it and
+ * last turn. A process that locks after the second look comes after the word was read. One that locked before it and
  * has gone has raised the turn. */
 static bool is_left(const shmq_member *m, uint64_t dirty) {
     return !is_locked(m) && shmq_load_seq(&m->header->dirty) == dirty && !is_locked(m);

@@ -1,10 +1,11 @@
 /* Changes of the segment's structure: rows, queue directory, pages, runs of granules.
  *
- * One at a time, under a kernel lock on one byte of the segment file (SHMQ_STRUCTURE_BYTE): it dies with its holder, it
- * needs no word in shared memory that could be damaged, and it is there before a process has a row. `dirty` in the header
- * is set before the first change and cleared after the last; a process that locks and finds it set rebuilds the map from the roots
- * (directory, process rows, consumer chunks, slab table), so a death anywhere inside costs one rebuild and nothing else.
- * Each change becomes real by ONE store to a root; before that store what was allocated is garbage, after it all is there.
+ * One at a time, under a kernel lock on one byte of the segment file (SHMQ_STRUCTURE_BYTE). It dies with its holder, it
+ * needs no word in shared memory that could be damaged, and it is there before a process has a row. `dirty` in the
+ * header is set before the first change and cleared after the last. A process that locks and finds it set rebuilds the
+ * map from the roots (directory, process rows, consumer chunks, slab table), so a death anywhere inside costs one
+ * rebuild and nothing else. Each change becomes real by ONE store to a root; before that store what was allocated is
+ * garbage, after it all is there.
  *
  * Never taken on the path of put, get or ack while they have what they need. */
 #ifndef SHMQ_SEGMENT_STRUCTURE_H
@@ -57,8 +58,8 @@ uint64_t shmq_granules_free(const shmq_member *m);
 uint32_t shmq_run_high(const shmq_member *m);
 /* Memory that rings have. */
 uint64_t shmq_rings_bytes(const shmq_member *m);
-/* Granules that rings and bodies leave to pages: when they fill the memory, a process that comes to take messages out needs a
- * process page, counters and a place to sleep. */
+/* Granules that rings and bodies leave to pages. When they fill the memory, a process that comes to take messages out
+ * needs a process page, counters and a place to sleep. */
 uint32_t shmq_granules_kept(const shmq_member *m);
 /* The granule map anew from the roots. SHMQ_OS: no private memory to do it in; the map is as it was. */
 shmq_status shmq_structure_rebuild(shmq_member *m);

@@ -7,7 +7,7 @@
  *   8   offset_ns  the same                                                   all    -  wall clock minus monotonic clock
  *   16  asleep_ns  the same                                                   all    -  time asleep since the boot
  *
- * The next put, of whatever process, notices a step: it reads the wall clock, takes the difference away, and compares
+ * The next put, of whatever process, notices a step. It reads the wall clock, takes the difference away, and compares
  * the result with the coarse monotonic clock. It does not where the wall clock has hardly moved since the last such
  * look. A death before the CAS of the count leaves a record that nobody reads; what comes after it writes that record
  * anew. */

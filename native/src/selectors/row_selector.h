@@ -1,9 +1,9 @@
 /* A consumer's selector beside its row, and the look of a notifier for a sleeper.
  *
- * A consumer leaves the program of its selector with its row. Each page of programs belongs to a chunk of 64 rows, and comes with
- * the first consumer of them that has a selector. A notifier that meets the idle bit of such a row runs the program over what
- * has come since the sleeper's own last look. Finds it nothing, the row's `progress` says from then on that everything was looked
- * at, and the sleeper sleeps on; whatever comes later makes another version.
+ * A consumer leaves the program of its selector with its row. Each page of programs belongs to a chunk of 64 rows, and
+ * comes with the first consumer of them that has a selector. A notifier that meets the idle bit of such a row runs the
+ * program over what has come since the sleeper's own last look. If it finds nothing, the row's `progress` says from
+ * then on that everything was looked at, and the sleeper sleeps on. All that comes later makes another version.
  *
  * The notifier wakes the sleeper in each case of doubt: it has no program (too long, or there was no memory for a page), more than SHMQ_LOOKED_FOR
  * entries have come, one of them is a claim, or is damaged, the queue has levels or has flowed. A wake in vain passes the wake on. */

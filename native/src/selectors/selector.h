@@ -77,9 +77,9 @@ typedef struct shmq_selector shmq_selector;
 shmq_status shmq_selector_load(const void *program, size_t bytes, shmq_selector **selector);
 void shmq_selector_free(shmq_selector *selector);
 
-/* Is it true for this message? A header block that makes no sense, or is torn, selects nothing or something: whoever
- * acts on the answer makes sure that the message is still the same one. Any number of threads at once. Takes no memory
- * but the stack's: 28 KiB, and 64 KiB more for header blocks of more than 2 KiB. */
+/* Is it true for this message? A header block that makes no sense, or is torn, selects nothing or something. A caller
+ * that acts on the answer makes sure that the message is still the same one. Any number of threads at once. Takes no
+ * memory but the stack's: 28 KiB, and 64 KiB more for header blocks of more than 2 KiB. */
 bool shmq_selects(const shmq_selector *selector, const shmq_fields *fields);
 
 #endif

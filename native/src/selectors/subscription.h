@@ -5,7 +5,7 @@
  * to `epoch` go. Going back is always safe; going forward is earned by having looked. So it looks at an entry once, and
  * again only when something was released before it.
  *
- * Threads of one process may share it: the cursor is read and written under a mutex, and a scan writes it only if no
+ * Threads of one process may share it. The cursor is read and written under a mutex, and a scan writes it only if no
  * other has done so since it was read. */
 #ifndef SHMQ_SELECTORS_SUBSCRIPTION_H
 #define SHMQ_SELECTORS_SUBSCRIPTION_H

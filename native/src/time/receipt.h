@@ -1,8 +1,8 @@
 /* Receipts: what became of a message whose producer waits until a consumer takes it (immediate).
  *
- * While a slot is the message's own, its word says where that is; afterwards nothing there does, and it may be another's by
- * the time the put looks. So a stealer that takes such a message out of the queue - it has expired, is purged, dropped for
- * want of room, goes with its queue - says so before that in a word of the producer's process page:
+ * While a slot is the message's own, its word says where that is. Afterwards nothing there does, and it may be
+ * another's by the time the put looks. So a stealer that takes such a message out of the queue - it has expired, is
+ * purged, dropped for want of room, goes with its queue - says so before that in a word of the producer's process page:
  *
  *   receipt  63      1 0     serial: +1 with each use of this word, also by the next process that has the page
  *           +---------+---+  R: no consumer had it, and it is gone
