@@ -3,8 +3,8 @@
  *
  * Looks across structures: entries against rows and blocks, blocks against entries, bodies against their checksums.
  * Above them the finding. A check looks again where something looks wrong. It is damage only if it looks wrong in the
- * same way three times, 5 ms apart. What depends on the structure (rows, pages, runs) counts only in a moment in which
- * no process changed that. */
+ * same way three times, 5 ms apart. A fault that depends on the structure (rows, pages, runs) counts only in a moment
+ * in which no process changed that. */
 #ifndef SHMQ_CHECK_CHECK_H
 #define SHMQ_CHECK_CHECK_H
 
