@@ -1,8 +1,4 @@
 /* The extension module shmq._native: exceptions, constants, clocks, checksums. */
-#include "base/clock.h"
-#include "base/crc32c.h"
-#include "layout/queue.h"
-#include "layout/slot.h"
 #include "py_shmq.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* The body of a lent message: copied, pinned in its block, or decoded. */
-#include "ring/ring.h"
 #include "py_consumer.h"
 #include "py_json.h"
 

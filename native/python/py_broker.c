@@ -1,11 +1,6 @@
 /* Functions on a membership that concern queues: declare, list, reap, death records. */
 #include <string.h>
 
-#include "lifecycle/declare.h"
-#include "lifecycle/handle_bind.h"
-#include "recovery/reap.h"
-#include "ring/death_record.h"
-#include "upkeep/duty.h"
 #include "py_queue.h"
 #include "py_usage.h"
 

@@ -1,11 +1,4 @@
 /* Places of a queue: a browser looks at them; a stealer takes what lies there. */
-#include "base/wait_time.h"
-#include "flow/flow.h"
-#include "look/browse.h"
-#include "put/move.h"
-#include "queue/queue_facts.h"
-#include "ring/ring.h"
-#include "settle/settle.h"
 #include "py_queue.h"
 
 #include <time.h>

@@ -1,5 +1,4 @@
 /* Moves many entries at once from one queue to another. */
-#include "take/claim.h"
 #include "py_subscription.h"
 
 static bool is_target(py_queue *self, py_queue *to) {

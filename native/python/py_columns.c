@@ -1,8 +1,4 @@
 /* Entries as columns: Arrow batches are made without a Python object for each row. */
-#include "flow/flow.h"
-#include "look/browse.h"
-#include "ring/ring.h"
-#include "segment/wall_clock.h"
 #include "py_column.h"
 #include "py_queue.h"
 

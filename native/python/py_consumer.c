@@ -1,7 +1,5 @@
 /* A consumer: the messages that it has lent, and how one comes from its queue. shmq.engine.consumer.consumer.Consumer
  * is built on it. */
-#include "lifecycle/handle_bind.h"
-#include "settle/settle.h"
 #include "py_consumer.h"
 
 #include <stdlib.h>

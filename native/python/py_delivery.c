@@ -1,14 +1,6 @@
 /* A delivery: an acquired entry, and views of its body. */
 #include <string.h>
 
-#include "base/clock.h"
-#include "lifecycle/handle_bind.h"
-#include "put/move.h"
-#include "put/put.h"
-#include "settle/expire.h"
-#include "settle/hold.h"
-#include "settle/settle.h"
-#include "time/times.h"
 #include "py_queue.h"
 #include "structmember.h"
 

@@ -1,6 +1,4 @@
 /* get and get_many. */
-#include "settle/settle.h"
-#include "wake/wait.h"
 #include "py_queue.h"
 
 static void caller_leaves(void *self) {

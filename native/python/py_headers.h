@@ -3,7 +3,6 @@
 #ifndef SHMQ_PY_HEADERS_H
 #define SHMQ_PY_HEADERS_H
 
-#include "base/headers.h"
 #include "py_column.h"
 
 /* A name comes once in a header block: each is compared with those before it. Python reads blocks with more names. */

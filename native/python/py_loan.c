@@ -2,10 +2,6 @@
  * commit. */
 #include <string.h>
 
-#include "lifecycle/handle_bind.h"
-#include "limits/line.h"
-#include "put/overflow.h"
-#include "put/put.h"
 #include "py_queue.h"
 #include "structmember.h"
 

@@ -1,20 +1,6 @@
 /* Calls on a queue besides those for messages: settings, counts, rows, shutdown. */
 #include <string.h>
 
-#include "check/check.h"
-#include "check/faults.h"
-#include "consumers/ranks.h"
-#include "consumers/unused.h"
-#include "consumers/who_waits.h"
-#include "flow/flow_alert.h"
-#include "flow/waiting.h"
-#include "lifecycle/declare.h"
-#include "lifecycle/delete.h"
-#include "look/census.h"
-#include "queue/queue_facts.h"
-#include "ring/ring_memory.h"
-#include "settle/expire.h"
-#include "upkeep/duty.h"
 #include "py_queue.h"
 
 static PyObject *none_or(py_queue *self, shmq_status status) {

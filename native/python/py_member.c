@@ -1,10 +1,4 @@
 /* The type Member: this process in one broker. */
-#include "base/cipher.h"
-#include "check/check.h"
-#include "flow/flow.h"
-#include "flow/flow_alert.h"
-#include "segment/alert_time.h"
-#include "segment/structure.h"
 #include "py_shmq.h"
 #include "structmember.h"
 

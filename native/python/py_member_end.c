@@ -1,7 +1,4 @@
 /* How a membership ends: a close waits for calls under way and for views. */
-#include "base/wait_time.h"
-#include "lifecycle/handle_bind.h"
-#include "recovery/reap.h"
 #include "py_shmq.h"
 
 #include <time.h>

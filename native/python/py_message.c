@@ -1,8 +1,4 @@
 /* A lent message: its fields, its body, and its settlement. shmq.engine.message.message.Message is built on it. */
-#include "base/clock.h"
-#include "ring/ring.h"
-#include "settle/hold.h"
-#include "settle/settle.h"
 #include "py_consumer.h"
 #include "structmember.h"
 

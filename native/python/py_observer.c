@@ -1,10 +1,4 @@
 /* The type Observer: a segment that is only looked at. It has no row and no lock, and its mapping is read-only. */
-#include "check/check.h"
-#include "look/browse.h"
-#include "look/census.h"
-#include "queue/level.h"
-#include "queue/queue_facts.h"
-#include "ring/ring_memory.h"
 #include "py_shmq.h"
 
 #include "py_usage.h"

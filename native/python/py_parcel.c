@@ -2,8 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "ring/ring.h"
 #include "py_json.h"
 #include "py_queue.h"
 

@@ -3,14 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "flow/turn.h"
-#include "limits/line.h"
-#include "put/immediate.h"
-#include "put/overflow.h"
-#include "put/put.h"
-#include "segment/wall_clock.h"
-#include "time/receipt.h"
-#include "wake/wait.h"
 #include "py_put_options.h"
 #include "py_queue.h"
 

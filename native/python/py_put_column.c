@@ -1,6 +1,4 @@
 /* Columns as entries: Arrow batches are put without a Python object for each row. */
-#include "base/headers.h"
-#include "segment/wall_clock.h"
 #include "py_queue.h"
 
 /* Bodies one behind the other, and where each ends: 32 or 64 bits. */

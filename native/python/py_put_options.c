@@ -1,6 +1,5 @@
 /* The options of a put that are as they should be, read without a call into Python. The rest is left to
  * shmq/options/message.py, which says what is wrong. */
-#include "queue/queue_facts.h"
 #include "py_put_options.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* The queue type, on which shmq.engine.queue.queue.Queue is built. Methods without an underscore are the public fast
  * path. Options, codecs and errors are Python methods of the subclass, called from here by name. */
-#include "lifecycle/handle_bind.h"
-#include "wake/wait.h"
 #include "py_consumer.h"
 
 #include <string.h>

@@ -2,8 +2,6 @@
 #ifndef SHMQ_PY_QUEUE_H
 #define SHMQ_PY_QUEUE_H
 
-#include "ring/outgoing.h"
-#include "take/take.h"
 #include "py_shmq.h"
 
 /* PICKLE, too, takes exact bytes and text as they are; Python does the rest of it. */

@@ -1,7 +1,4 @@
 /* Receives the next message of several queues; peek_any says whether there is one. */
-#include "consumers/ranks.h"
-#include "take/news.h"
-#include "wake/wait.h"
 #include "py_consumer.h"
 
 #define QUEUES_MAX 1024

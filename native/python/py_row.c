@@ -1,10 +1,5 @@
 /* A row of a queue: what other processes see of a consumer. The last reference gives it back at the latest. So no
  * exception of a signal handler, wherever raised, leaves a row that nobody can give back. */
-#include "consumers/sleepers.h"
-#include "groups/row_close.h"
-#include "lifecycle/handle_bind.h"
-#include "limits/room_wake.h"
-#include "queue/consumer_row.h"
 #include "py_queue.h"
 #include "structmember.h"
 

@@ -1,6 +1,4 @@
 /* Functions on segments without a membership: making, looking, sweeping; and what open() asks about a directory. */
-#include "base/cipher.h"
-#include "segment/inspect.h"
 #include "py_shmq.h"
 
 #include <errno.h>

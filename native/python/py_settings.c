@@ -1,10 +1,6 @@
 /* Settings of a queue between Python and C: a tuple in the order of enum shmq_setting, with None for those not given.
  * Times are nanoseconds, 2**64 - 1 for never; choices are their numbers. shmq/core/queue.py turns them into what users
  * write. */
-#include "flow/turn.h"
-#include "lifecycle/declare.h"
-#include "queue/queue_facts.h"
-#include "queue/settings.h"
 #include "py_queue.h"
 
 static bool give_delays(PyObject *value, shmq_declaration *d) {

@@ -8,8 +8,7 @@
 #include <Python.h>
 #include <string.h>
 
-#include "segment/member.h"
-#include "selectors/selector.h"
+#include "shmq.h"
 
 /* Replaces a strong reference by another, which is stolen. The old one is released after the new one is in place. */
 static inline void shmq_py_set(PyObject **place, PyObject *value) {

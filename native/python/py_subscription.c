@@ -1,5 +1,4 @@
 /* A subscription that takes some entries only, and keeps how far it has looked. */
-#include "selectors/row_selector.h"
 #include "py_subscription.h"
 
 PyTypeObject *subscription_type;

@@ -1,9 +1,3 @@
-#include "check/memory_use.h"
-#include "flow/flow_alert.h"
-#include "lifecycle/declare.h"
-#include "lifecycle/delete.h"
-#include "segment/structure.h"
-#include "segment/wall_clock.h"
 #include "py_usage.h"
 
 #include <stdlib.h>

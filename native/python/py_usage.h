@@ -2,8 +2,6 @@
 #ifndef SHMQ_PY_USAGE_H
 #define SHMQ_PY_USAGE_H
 
-#include "check/faults.h"
-#include "segment/broker_facts.h"
 #include "py_shmq.h"
 
 typedef struct {

@@ -18,6 +18,7 @@ def fault_in(compiler: str, mutant: Mutant) -> str | None:
     """The errors of a compiler in the file with the mutant; None: it compiles."""
     path = ROOT / mutant.file
     places = [
+        f"-I{ROOT / 'native' / 'include'}",
         f"-I{ROOT / 'native' / 'src'}",
         f"-I{path.parent}",
         f"-I{sysconfig.get_path('include')}",
