@@ -39,4 +39,34 @@ static inline uint64_t xorshift(uint64_t *state) {
     return *state;
 }
 
+/* The TEST(...) { } of a program, which run_tests() runs in the order of the source. */
+static struct {
+    void (*run)(void);
+    int line;
+} known_tests[64];
+static int known_test_count;
+
+#define TEST(name)                                                                          \
+    static void name(void);                                                                 \
+    __attribute__((constructor)) static void add_##name(void) { add_test(name, __LINE__); } \
+    static void name(void)
+
+static inline void add_test(void (*run)(void), int line) {
+    CHECK(known_test_count < 64);
+    int i = known_test_count++;
+    for (; i > 0 && known_tests[i - 1].line > line; i--) {
+        known_tests[i] = known_tests[i - 1];
+    }
+    known_tests[i].run = run;
+    known_tests[i].line = line;
+}
+
+static inline int run_tests(void) {
+    CHECK(known_test_count != 0);
+    for (int i = 0; i < known_test_count; i++) {
+        known_tests[i].run();
+    }
+    return 0;
+}
+
 #endif

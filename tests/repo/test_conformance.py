@@ -76,6 +76,7 @@ def test_marks_are_found_in_docstrings_comments_tables_and_models(tmp_path: Path
         "tests/engine/test_b.py": '"""Two. Shows G4."""\n\ndef test_two() -> None:\n    """S7 is not shown."""\n',
         "native/tests/ring/test_c.c": "/* One. Shows C5,\n * R1. */\nstatic void three(void) {\n}\n"
         "static void no(void) {\n",
+        "native/tests/ring/test_e.c": "/* Shows G3. */\nTEST(four) {\n}\n",
         "native/tests/ring/test_d.c": "/* All of it. Shows G2. */\n\n#include <a.h>\n",
         "native/tests/contract.h": "/* Shows S8. */\nstatic void of_each_store(void) {\n}\n",
         "native/killstep/scenarios.c": '    {"put-few", a, 0}, /* Shows E1. */\n    {"put", a, 0},\n',
@@ -89,6 +90,7 @@ def test_marks_are_found_in_docstrings_comments_tables_and_models(tmp_path: Path
         ("E1", "native/killstep/scenarios.c::put-few"),
         ("E2", "tests/engine/test_a.py::test_one"),
         ("G2", "native/tests/ring/test_d.c"),
+        ("G3", "native/tests/ring/test_e.c::four"),
         ("G4", "tests/engine/test_b.py"),
         ("R1", "native/tests/ring/test_c.c::three"),
         ("R3", "tests/engine/test_a.py::test_one"),

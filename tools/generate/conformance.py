@@ -54,7 +54,7 @@ SHOWS = re.compile(rf"\bShows ({NAME}(?:(?:, and |, | and ){NAME})*)\b")
 WAITS = re.compile(r"(?:(.*); )?(in part, )?not built yet: (.+)")
 NO_NEED = "does not apply: "
 # A comment, and the function that it stands above; a line of a table with a comment behind it.
-C_TEST = re.compile(r"/\*((?:[^*]|\*(?!/))*)\*/\s*static void (\w+)\(void\) \{")
+C_TEST = re.compile(r"/\*((?:[^*]|\*(?!/))*)\*/\s*(?:static void |TEST\()(\w+)(?:\(void\)|\)) \{")
 C_SCENARIO = re.compile(r'^\s*\{"([\w-]+)",[^/\n]*/\*(.*?)\*/', re.MULTILINE)
 HEAD = re.compile(r"\s*/\*(.*?)\*/", re.DOTALL)
 

@@ -57,7 +57,7 @@ static uint64_t sweep(uint32_t row, uint32_t named) {
     return shmq_blocks_sweep(m, is_dead, is_named, NULL);
 }
 
-static void test_classes_grow_by_half_at_most_and_fill_their_slab(void) {
+TEST(test_classes_grow_by_half_at_most_and_fill_their_slab) {
     for (uint32_t c = 0; c < SHMQ_CLASSES; c++) {
         uint64_t bytes = shmq_class_bytes(c), granules = shmq_class_granules(c), count = shmq_class_count(c);
         CHECK(bytes % 64 == 0 && shmq_class_of(bytes) == c && shmq_class_of(bytes + 1) == c + 1);
@@ -75,7 +75,7 @@ static void test_classes_grow_by_half_at_most_and_fill_their_slab(void) {
     CHECK_EQUAL(shmq_class_bytes(SHMQ_CLASSES - 1), SHMQ_BODY_MAX);
 }
 
-static void test_blocks_of_all_sizes_do_not_overlap(void) {
+TEST(test_blocks_of_all_sizes_do_not_overlap) {
     begin();
     shmq_block blocks[600];
     for (uint32_t i = 0; i < 600; i++) {
@@ -97,7 +97,7 @@ static void test_blocks_of_all_sizes_do_not_overlap(void) {
     end();
 }
 
-static void test_a_reference_is_dropped_once_and_only_in_its_generation(void) {
+TEST(test_a_reference_is_dropped_once_and_only_in_its_generation) {
     begin();
     shmq_block first = take(1000);
     shmq_block_location location = place_of(&first);
@@ -123,7 +123,7 @@ static void test_a_reference_is_dropped_once_and_only_in_its_generation(void) {
     end();
 }
 
-static void test_a_late_drop_misses_the_block_of_another_class_at_its_offset(void) {
+TEST(test_a_late_drop_misses_the_block_of_another_class_at_its_offset) {
     begin();
     shmq_block small[64], last = {0};
     for (int i = 0; i < 64; i++) {
@@ -156,7 +156,7 @@ static void test_a_late_drop_misses_the_block_of_another_class_at_its_offset(voi
     end();
 }
 
-static void test_offsets_that_are_no_block_are_refused(void) {
+TEST(test_offsets_that_are_no_block_are_refused) {
     begin();
     shmq_block block = take(768), big = take(3 * SHMQ_GRANULE_BYTES);
     CHECK(shmq_block_at(m, block.offset, 768) == shmq_at(m, block.offset));
@@ -181,7 +181,7 @@ static void test_offsets_that_are_no_block_are_refused(void) {
     end();
 }
 
-static void test_too_large_and_full_are_told_apart_and_memory_comes_back(void) {
+TEST(test_too_large_and_full_are_told_apart_and_memory_comes_back) {
     begin();
     shmq_block block, big[64];
     CHECK_EQUAL(shmq_block_take(m, m->size / 4 + 1, &block), SHMQ_TOO_LARGE);
@@ -212,7 +212,7 @@ static void test_too_large_and_full_are_told_apart_and_memory_comes_back(void) {
 
 /* Processes whose searches ended at different places of the room take bodies until all memory is reserved. Slabs then
  * begin where none had its headers, which need memory that bodies had. */
-static void test_all_memory_serves_again_wherever_bodies_lay(void) {
+TEST(test_all_memory_serves_again_wherever_bodies_lay) {
     scratch_room = 4 * SCRATCH_MEMORY;
     begin();
     shmq_block block[64];
@@ -233,7 +233,7 @@ static void test_all_memory_serves_again_wherever_bodies_lay(void) {
     scratch_room = SCRATCH_MEMORY;
 }
 
-static void test_a_pin_keeps_the_block_and_its_bits_and_cells_run_out(void) {
+TEST(test_a_pin_keeps_the_block_and_its_bits_and_cells_run_out) {
     begin();
     shmq_block block = take(5000), others[SHMQ_PINS];
     shmq_block_share(m, &block);
@@ -271,7 +271,7 @@ static void test_a_pin_keeps_the_block_and_its_bits_and_cells_run_out(void) {
     end();
 }
 
-static void test_a_view_bit_without_a_cell_goes_when_the_entries_have_gone(void) {
+TEST(test_a_view_bit_without_a_cell_goes_when_the_entries_have_gone) {
     begin();
     shmq_block block = take(5000);
     shmq_block_location location = place_of(&block);
@@ -302,7 +302,7 @@ static void test_a_view_bit_without_a_cell_goes_when_the_entries_have_gone(void)
     end();
 }
 
-static void test_pins_of_a_dead_process_end_and_those_of_the_rows_next_owner_do_not(void) {
+TEST(test_pins_of_a_dead_process_end_and_those_of_the_rows_next_owner_do_not) {
     begin();
     shmq_block block = take(5000);
     shmq_block_share(m, &block);
@@ -332,7 +332,7 @@ static void test_pins_of_a_dead_process_end_and_those_of_the_rows_next_owner_do_
 }
 
 /* A reaper that read the row's generation long ago meets a view of the row's next owner: the same block, view and cell. */
-static void test_a_reaper_leaves_views_of_another_generation_alone(void) {
+TEST(test_a_reaper_leaves_views_of_another_generation_alone) {
     scratch_create(false);
     shmq_member *m = scratch_attach(), *other = scratch_attach();
     shmq_block block;
@@ -358,7 +358,7 @@ static void test_a_reaper_leaves_views_of_another_generation_alone(void) {
     scratch_remove();
 }
 
-static void test_each_half_done_step_of_a_dead_process_is_finished_by_the_sweep(void) {
+TEST(test_each_half_done_step_of_a_dead_process_is_finished_by_the_sweep) {
     begin();
     shmq_block taken = take(300), unnamed = take(300), named = take(300), freed = take(300), spare = take(300);
     shmq_block *all[] = {&taken, &unnamed, &named, &freed};
@@ -399,7 +399,7 @@ static void test_each_half_done_step_of_a_dead_process_is_finished_by_the_sweep(
     end();
 }
 
-static void test_a_slab_left_half_retired_serves_again_when_its_process_is_reaped(void) {
+TEST(test_a_slab_left_half_retired_serves_again_when_its_process_is_reaped) {
     begin();
     shmq_block kept = take(20000), gone = take(20000), third = take(20000);
     shmq_block_drop(m, gone.offset, gone.generation, 0);
@@ -422,7 +422,7 @@ static void test_a_slab_left_half_retired_serves_again_when_its_process_is_reape
     end();
 }
 
-static void test_stale_hints_lead_nowhere_and_are_cleared(void) {
+TEST(test_stale_hints_lead_nowhere_and_are_cleared) {
     begin();
     m->run_hint = 9;
     take(40000);
@@ -446,7 +446,7 @@ static void test_stale_hints_lead_nowhere_and_are_cleared(void) {
 }
 
 /* Shows G7. */
-static void test_damage_in_the_words_is_reported(void) {
+TEST(test_damage_in_the_words_is_reported) {
     begin();
     shmq_block block = take(2000), next = take(2000);
     shmq_block_drop(m, next.offset, next.generation, 0);
@@ -471,21 +471,4 @@ static void test_damage_in_the_words_is_reported(void) {
     end();
 }
 
-int main(void) {
-    test_classes_grow_by_half_at_most_and_fill_their_slab();
-    test_blocks_of_all_sizes_do_not_overlap();
-    test_a_reference_is_dropped_once_and_only_in_its_generation();
-    test_a_late_drop_misses_the_block_of_another_class_at_its_offset();
-    test_offsets_that_are_no_block_are_refused();
-    test_too_large_and_full_are_told_apart_and_memory_comes_back();
-    test_all_memory_serves_again_wherever_bodies_lay();
-    test_a_pin_keeps_the_block_and_its_bits_and_cells_run_out();
-    test_a_view_bit_without_a_cell_goes_when_the_entries_have_gone();
-    test_pins_of_a_dead_process_end_and_those_of_the_rows_next_owner_do_not();
-    test_a_reaper_leaves_views_of_another_generation_alone();
-    test_each_half_done_step_of_a_dead_process_is_finished_by_the_sweep();
-    test_a_slab_left_half_retired_serves_again_when_its_process_is_reaped();
-    test_stale_hints_lead_nowhere_and_are_cleared();
-    test_damage_in_the_words_is_reported();
-    return 0;
-}
+int main(void) { return run_tests(); }

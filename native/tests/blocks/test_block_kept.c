@@ -55,7 +55,7 @@ static bool is_found(uint64_t bytes, uint64_t offset) {
     return found;
 }
 
-static void test_the_largest_that_went_to_disk_is_kept_and_the_one_before_it_is_let_go(void) {
+TEST(test_the_largest_that_went_to_disk_is_kept_and_the_one_before_it_is_let_go) {
     begin();
     shmq_block small = take(1000), large = take(5000), equal = take(5000);
     shmq_block_keep(m, small.offset, small.generation, 0);
@@ -82,7 +82,7 @@ static void test_the_largest_that_went_to_disk_is_kept_and_the_one_before_it_is_
     end();
 }
 
-static void test_a_mover_gets_the_kept_block_as_often_as_it_is_free_and_large_enough(void) {
+TEST(test_a_mover_gets_the_kept_block_as_often_as_it_is_free_and_large_enough) {
     begin();
     shmq_block block = take(5000), mine;
     uint32_t pin;
@@ -106,7 +106,7 @@ static void test_a_mover_gets_the_kept_block_as_often_as_it_is_free_and_large_en
     end();
 }
 
-static void test_a_block_that_others_have_too_is_not_kept(void) {
+TEST(test_a_block_that_others_have_too_is_not_kept) {
     begin();
     shmq_block block = take(5000);
     uint32_t pin;
@@ -127,7 +127,7 @@ static void test_a_block_that_others_have_too_is_not_kept(void) {
     end();
 }
 
-static void test_while_it_is_in_use_the_next_free_one_of_its_size_is_kept_in_its_place(void) {
+TEST(test_while_it_is_in_use_the_next_free_one_of_its_size_is_kept_in_its_place) {
     begin();
     shmq_block first = take(5000), second = take(5000), third = take(5000), smaller = take(1000), larger = take(9000);
     shmq_block mine;
@@ -162,7 +162,7 @@ static void test_while_it_is_in_use_the_next_free_one_of_its_size_is_kept_in_its
 }
 
 /* The hint is older than the name: the block was let go while a mover had it, and is kept once more. */
-static void test_no_producer_gets_it_by_a_hint_that_was_left(void) {
+TEST(test_no_producer_gets_it_by_a_hint_that_was_left) {
     begin();
     shmq_block first = take(5000), second = take(5000), mine;
     flush(&first);
@@ -182,7 +182,7 @@ static void test_no_producer_gets_it_by_a_hint_that_was_left(void) {
     end();
 }
 
-static void test_a_doubt_ends_it_unless_a_mover_has_made_a_row_meanwhile(void) {
+TEST(test_a_doubt_ends_it_unless_a_mover_has_made_a_row_meanwhile) {
     begin();
     CHECK(!shmq_kept_doubt(m)); /* none is kept */
     CHECK(!shmq_kept_end(m));
@@ -209,7 +209,7 @@ static void test_a_doubt_ends_it_unless_a_mover_has_made_a_row_meanwhile(void) {
     end();
 }
 
-static void test_a_kept_block_that_makes_no_sense_is_nobody_s_and_replaced(void) {
+TEST(test_a_kept_block_that_makes_no_sense_is_nobody_s_and_replaced) {
     begin();
     shmq_block block = take(5000), mine;
     const uint64_t wrong[] = {64,      m->data - 64,  block.offset + 64, m->size - SHMQ_GRANULE_BYTES,
@@ -233,7 +233,7 @@ static void test_a_kept_block_that_makes_no_sense_is_nobody_s_and_replaced(void)
     end();
 }
 
-static void test_its_slab_stays_until_it_is_let_go(void) {
+TEST(test_its_slab_stays_until_it_is_let_go) {
     begin();
     static const uint64_t sizes[] = {1000, 5000, 1 << 20};
     for (uint32_t i = 0; i < 3; i++) {
@@ -255,7 +255,7 @@ static void test_its_slab_stays_until_it_is_let_go(void) {
 }
 
 /* Nobody has rows here: whoever needs memory looks, and has it. */
-static void test_without_rows_who_finds_no_memory_gets_it(void) {
+TEST(test_without_rows_who_finds_no_memory_gets_it) {
     begin();
     shmq_block block = take(1 << 20), all[64], mine;
     flush(&block);
@@ -275,15 +275,4 @@ static void test_without_rows_who_finds_no_memory_gets_it(void) {
     end();
 }
 
-int main(void) {
-    test_the_largest_that_went_to_disk_is_kept_and_the_one_before_it_is_let_go();
-    test_a_mover_gets_the_kept_block_as_often_as_it_is_free_and_large_enough();
-    test_a_block_that_others_have_too_is_not_kept();
-    test_while_it_is_in_use_the_next_free_one_of_its_size_is_kept_in_its_place();
-    test_no_producer_gets_it_by_a_hint_that_was_left();
-    test_a_doubt_ends_it_unless_a_mover_has_made_a_row_meanwhile();
-    test_a_kept_block_that_makes_no_sense_is_nobody_s_and_replaced();
-    test_its_slab_stays_until_it_is_let_go();
-    test_without_rows_who_finds_no_memory_gets_it();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -36,7 +36,7 @@ static uint32_t granule_of(const shmq_block *block) {
 }
 
 /* The slab at the first granule of all is found again, whatever row the process has. */
-static void test_the_search_begins_in_the_slab_where_it_ended(void) {
+TEST(test_the_search_begins_in_the_slab_where_it_ended) {
     begin();
     uint32_t row = m->row, last = m->granule_count - 8;
     shmq_block high[248];
@@ -62,7 +62,7 @@ static void test_the_search_begins_in_the_slab_where_it_ended(void) {
     end();
 }
 
-static void test_of_large_free_blocks_the_lowest_is_taken(void) {
+TEST(test_of_large_free_blocks_the_lowest_is_taken) {
     begin();
     shmq_block big[3];
     for (uint32_t i = 0; i < 3; i++) {
@@ -87,7 +87,7 @@ static void test_of_large_free_blocks_the_lowest_is_taken(void) {
 
 /* The mark that ends each look over all slabs: raised with a slab, told when it is wrong, and right again after a
  * rebuild. */
-static void test_the_header_says_how_far_slabs_reach(void) {
+TEST(test_the_header_says_how_far_slabs_reach) {
     begin();
     CHECK_EQUAL(shmq_slab_high(m), 0);
     m->run_hint = 40;
@@ -116,9 +116,4 @@ static void test_the_header_says_how_far_slabs_reach(void) {
     end();
 }
 
-int main(void) {
-    test_the_search_begins_in_the_slab_where_it_ended();
-    test_of_large_free_blocks_the_lowest_is_taken();
-    test_the_header_says_how_far_slabs_reach();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -64,7 +64,7 @@ static void set_owner(uint64_t slot, uint32_t state, uint32_t owner) {
     shmq_store_seq(word, shmq_word_to(was, state, owner, shmq_word_tag(was)));
 }
 
-static void an_owner_that_is_not_there_is_told(void) {
+TEST(an_owner_that_is_not_there_is_told) {
     begin(true);
     uint32_t row;
     CHECK_EQUAL(shmq_row_open(qb, SHMQ_CONSUMER, &row), SHMQ_OK);
@@ -96,7 +96,7 @@ static void an_owner_that_is_not_there_is_told(void) {
     end();
 }
 
-static void a_body_whose_block_does_not_know_it_is_told(void) {
+TEST(a_body_whose_block_does_not_know_it_is_told) {
     begin(true);
     shmq_slot_shm *slot = shmq_slot_at(&qa->first, 2);
     shmq_block_location location;
@@ -124,7 +124,7 @@ static void a_body_whose_block_does_not_know_it_is_told(void) {
     end();
 }
 
-static void a_block_that_is_nobodys_is_told(void) {
+TEST(a_block_that_is_nobodys_is_told) {
     begin(true);
     shmq_block lent, lost;
     CHECK_EQUAL(shmq_block_take(b, 9000, &lent), SHMQ_OK);
@@ -161,7 +161,7 @@ static void a_block_that_is_nobodys_is_told(void) {
     end();
 }
 
-static void deliveries_that_nobody_admits_to_are_told(void) {
+TEST(deliveries_that_nobody_admits_to_are_told) {
     begin(true);
     shmq_delivery one = receive(qb, shmq_self(qb)), two = receive(qb, shmq_self(qb));
     SOUND();
@@ -176,7 +176,7 @@ static void deliveries_that_nobody_admits_to_are_told(void) {
     end();
 }
 
-static void an_entry_behind_the_head_is_told_unless_it_is_just_released(void) {
+TEST(an_entry_behind_the_head_is_told_unless_it_is_just_released) {
     begin(true);
     shmq_delivery d = receive(qb, shmq_self(qb));
     CHECK_EQUAL(receive(qa, shmq_self(qa)).position, 1); /* the head is beyond 0 */
@@ -205,7 +205,7 @@ static void an_entry_behind_the_head_is_told_unless_it_is_just_released(void) {
 }
 
 /* The same for what lies more than a lap behind the tail: there the head must be, too. */
-static void an_old_entry_is_met_while_the_head_is_old(void) {
+TEST(an_old_entry_is_met_while_the_head_is_old) {
     begin(true);
     shmq_delivery old = receive(qb, shmq_self(qb));
     for (uint64_t i = 0; i < 3000; i++) {
@@ -224,7 +224,7 @@ static void an_old_entry_is_met_while_the_head_is_old(void) {
     end();
 }
 
-static void bodies_are_compared_with_their_checksums(void) {
+TEST(bodies_are_compared_with_their_checksums) {
     begin(true);
     shmq_bodies found;
     (void)receive(qb, shmq_self(qb)); /* in somebody's hands: a message all the same */
@@ -269,7 +269,7 @@ static void part_says(shmq_member *eye, const char *name, int verdict, const cha
 }
 
 /* A fault that stays is damage, also without the lock; while a process changes the structure, no look can tell. */
-static void looks_without_the_lock_agree_or_cannot_decide(void) {
+TEST(looks_without_the_lock_agree_or_cannot_decide) {
     begin(true);
     shmq_member *eye;
     CHECK_EQUAL(shmq_observer_open(scratch_name, NULL, &eye), SHMQ_OK);
@@ -293,14 +293,4 @@ static void looks_without_the_lock_agree_or_cannot_decide(void) {
     end();
 }
 
-int main(void) {
-    looks_without_the_lock_agree_or_cannot_decide();
-    an_owner_that_is_not_there_is_told();
-    a_body_whose_block_does_not_know_it_is_told();
-    a_block_that_is_nobodys_is_told();
-    deliveries_that_nobody_admits_to_are_told();
-    an_entry_behind_the_head_is_told_unless_it_is_just_released();
-    an_old_entry_is_met_while_the_head_is_old();
-    bodies_are_compared_with_their_checksums();
-    return 0;
-}
+int main(void) { return run_tests(); }

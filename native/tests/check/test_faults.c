@@ -71,7 +71,7 @@ static void must_say(const char *found, const char *expected, const char *file, 
 #define WORD(place) (*(volatile uint64_t *)(uintptr_t)&(place))
 #define HALF(place) (*(volatile uint32_t *)(uintptr_t)&(place))
 
-static void a_process_row_that_makes_no_sense_is_told(void) {
+TEST(a_process_row_that_makes_no_sense_is_told) {
     begin();
     shmq_process_shm *row = &a->rows[b->row], *unused = &a->rows[700];
     uint64_t live = shmq_load_seq(&row->word);
@@ -90,7 +90,7 @@ static void a_process_row_that_makes_no_sense_is_told(void) {
     end();
 }
 
-static void a_directory_entry_or_page_that_makes_no_sense_is_told(void) {
+TEST(a_directory_entry_or_page_that_makes_no_sense_is_told) {
     begin();
     uint64_t entry = shmq_load_seq(&a->directory[0].word);
     shmq_queue_shm *page = qa->page;
@@ -149,7 +149,7 @@ static void a_directory_entry_or_page_that_makes_no_sense_is_told(void) {
     end();
 }
 
-static void a_consumer_row_or_sleeper_that_makes_no_sense_is_told(void) {
+TEST(a_consumer_row_or_sleeper_that_makes_no_sense_is_told) {
     begin();
     uint32_t row;
     CHECK_EQUAL(shmq_row_open(qb, SHMQ_CONSUMER, &row), SHMQ_OK);
@@ -193,7 +193,7 @@ static void a_consumer_row_or_sleeper_that_makes_no_sense_is_told(void) {
     end();
 }
 
-static void counters_that_make_no_sense_are_told(void) {
+TEST(counters_that_make_no_sense_are_told) {
     begin();
     shmq_counters_shm *counters = qb->counters;
     shmq_process_page_shm *page = shmq_process_page(a, b->row);
@@ -220,7 +220,7 @@ static void counters_that_make_no_sense_are_told(void) {
     scratch_remove();
 }
 
-static void a_pin_that_makes_no_sense_is_told(void) {
+TEST(a_pin_that_makes_no_sense_is_told) {
     begin();
     shmq_delivery d = receive(qb, shmq_self(qb));
     uint32_t pin = 0;
@@ -247,7 +247,7 @@ static void a_pin_that_makes_no_sense_is_told(void) {
     end();
 }
 
-static void a_watch_word_or_death_record_that_makes_no_sense_is_told(void) {
+TEST(a_watch_word_or_death_record_that_makes_no_sense_is_told) {
     begin();
     shmq_segment_shm *header = a->header;
     shmq_watcher watcher;
@@ -299,7 +299,7 @@ static void must_find(shmq_queue *q, const char *expected, uint64_t place, const
         must_find(q, "", 0, __FILE__, __LINE__);       \
     } while (0)
 
-static void pointers_of_a_ring_that_make_no_sense_are_told(void) {
+TEST(pointers_of_a_ring_that_make_no_sense_are_told) {
     begin();
     shmq_ring_shm *ring = limited->first.shm;
     shmq_delivery d = receive(limited, shmq_self(limited));
@@ -328,7 +328,7 @@ static void pointers_of_a_ring_that_make_no_sense_are_told(void) {
     end();
 }
 
-static void a_slot_that_makes_no_sense_is_told(void) {
+TEST(a_slot_that_makes_no_sense_is_told) {
     begin();
     for (uint64_t i = 0; i < 600; i++) { /* into the second lap, with entries that are carried */
         CHECK_EQUAL(put_number(limited, i), SHMQ_OK);
@@ -383,14 +383,4 @@ static void a_slot_that_makes_no_sense_is_told(void) {
     end();
 }
 
-int main(void) {
-    a_process_row_that_makes_no_sense_is_told();
-    a_directory_entry_or_page_that_makes_no_sense_is_told();
-    a_consumer_row_or_sleeper_that_makes_no_sense_is_told();
-    counters_that_make_no_sense_are_told();
-    a_pin_that_makes_no_sense_is_told();
-    a_watch_word_or_death_record_that_makes_no_sense_is_told();
-    pointers_of_a_ring_that_make_no_sense_are_told();
-    a_slot_that_makes_no_sense_is_told();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -65,7 +65,7 @@ static void all_sound(void) {
     CHECK_EQUAL(verdict_of_queue(), SHMQ_SOUND);
 }
 
-static void it_has_no_row_and_cannot_write(void) {
+TEST(it_has_no_row_and_cannot_write) {
     begin();
     all_sound();
     CHECK_EQUAL(shmq_members_live(eye), 2);
@@ -82,7 +82,7 @@ static void it_has_no_row_and_cannot_write(void) {
     end();
 }
 
-static void a_moment_ends_when_somebody_takes_the_lock(void) {
+TEST(a_moment_ends_when_somebody_takes_the_lock) {
     begin();
     shmq_moment moment = shmq_moment_begin(eye);
     CHECK_EQUAL(moment.calm, SHMQ_CALM);
@@ -105,7 +105,7 @@ static void a_moment_ends_when_somebody_takes_the_lock(void) {
     end();
 }
 
-static void beside_a_holder_the_map_is_left_open_and_the_rest_is_looked_at(void) {
+TEST(beside_a_holder_the_map_is_left_open_and_the_rest_is_looked_at) {
     begin();
     shmq_directory_shm *entry = &a->directory[qa->index];
     uint64_t hash = entry->name_hash;
@@ -125,7 +125,7 @@ static void beside_a_holder_the_map_is_left_open_and_the_rest_is_looked_at(void)
 }
 
 /* Its changes stop where they are: only the map may be wrong, and the next holder rebuilds that. */
-static void behind_a_dead_holder_all_but_the_map_is_judged(void) {
+TEST(behind_a_dead_holder_all_but_the_map_is_judged) {
     begin();
     shmq_directory_shm *entry = &a->directory[qa->index];
     uint64_t hash = entry->name_hash, offset;
@@ -145,7 +145,7 @@ static void behind_a_dead_holder_all_but_the_map_is_judged(void) {
     end();
 }
 
-static void a_wrong_map_is_damage_when_nobody_is_at_it(void) {
+TEST(a_wrong_map_is_damage_when_nobody_is_at_it) {
     begin();
     uint64_t word = shmq_load_seq(&a->granules[100]);
     shmq_store_seq(&a->granules[100], shmq_granule_word(word, SHMQ_GRANULE_PAGES, 1, 1));
@@ -169,7 +169,7 @@ int nanosleep(const struct timespec *rest, struct timespec *left) {
     return error == 0 ? 0 : -1;
 }
 
-static void what_is_wrong_in_another_way_at_each_look_is_left_open(void) {
+TEST(what_is_wrong_in_another_way_at_each_look_is_left_open) {
     begin();
     shmq_slot_shm *slot = shmq_slot_at(&qa->first, 5);
     uint64_t word = shmq_load_seq(&slot->word);
@@ -184,7 +184,7 @@ static void what_is_wrong_in_another_way_at_each_look_is_left_open(void) {
     end();
 }
 
-static void a_queue_that_goes_under_the_look_is_no_damage(void) {
+TEST(a_queue_that_goes_under_the_look_is_no_damage) {
     begin();
     shmq_queue view;
     shmq_bodies bodies;
@@ -205,7 +205,7 @@ static void a_queue_that_goes_under_the_look_is_no_damage(void) {
     end();
 }
 
-static void a_name_that_leads_nowhere_is_not_counted(void) {
+TEST(a_name_that_leads_nowhere_is_not_counted) {
     begin();
     char name[SHMQ_NAME_MAX + 1];
     uint32_t incarnation;
@@ -220,14 +220,4 @@ static void a_name_that_leads_nowhere_is_not_counted(void) {
     CHECK_EQUAL(shmq_observer_open("shmq-nobody", NULL, &eye), SHMQ_GONE);
 }
 
-int main(void) {
-    it_has_no_row_and_cannot_write();
-    a_moment_ends_when_somebody_takes_the_lock();
-    beside_a_holder_the_map_is_left_open_and_the_rest_is_looked_at();
-    behind_a_dead_holder_all_but_the_map_is_judged();
-    a_wrong_map_is_damage_when_nobody_is_at_it();
-    what_is_wrong_in_another_way_at_each_look_is_left_open();
-    a_queue_that_goes_under_the_look_is_no_damage();
-    a_name_that_leads_nowhere_is_not_counted();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -91,7 +91,7 @@ static void let_the_patience_pass(void) {
     }
 }
 
-static void a_place_is_offered_and_its_owner_takes_it_up(void) {
+TEST(a_place_is_offered_and_its_owner_takes_it_up) {
     begin(1);
     uint32_t live = open_row(qa, 0), heir = open_row(qb, 0), behind = open_row(qa, 0);
     CHECK_EQUAL(place_of(live), SHMQ_LIVE_TAKEN); /* who opens is about */
@@ -115,7 +115,7 @@ static void a_place_is_offered_and_its_owner_takes_it_up(void) {
 }
 
 /* Shows G4. */
-static void a_place_that_nobody_takes_up_goes_to_the_next(void) {
+TEST(a_place_that_nobody_takes_up_goes_to_the_next) {
     begin_in_real_time(1);
     uint32_t live = open_row(qa, 0), stopped = open_row(qb, 9), next = open_row(qa, 0), last = open_row(qa, 0);
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
@@ -139,7 +139,7 @@ static void a_place_that_nobody_takes_up_goes_to_the_next(void) {
 }
 
 /* It is the first again, and so is waited for; the others look before it does. */
-static void one_that_comes_back_before_it_is_passed_has_its_place(void) {
+TEST(one_that_comes_back_before_it_is_passed_has_its_place) {
     begin(1);
     uint32_t live = open_row(qa, 0), heir = open_row(qb, 0), next = open_row(qa, 0);
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
@@ -153,7 +153,7 @@ static void one_that_comes_back_before_it_is_passed_has_its_place(void) {
 }
 
 /* Shows G4. */
-static void many_that_are_stopped_cost_as_much_as_two(void) {
+TEST(many_that_are_stopped_cost_as_much_as_two) {
     begin(1);
     uint32_t live = open_row(qa, 0), stopped[MANY];
     for (uint32_t i = 0; i < MANY; i++) {
@@ -182,7 +182,7 @@ static void many_that_are_stopped_cost_as_much_as_two(void) {
 }
 
 /* Nobody but who looks takes a place from one that does not: opening and closing is no reason. */
-static void while_nobody_waits_a_place_is_kept(void) {
+TEST(while_nobody_waits_a_place_is_kept) {
     begin(1);
     uint32_t live = open_row(qa, 0), away = open_row(qb, 0), also_away = open_row(qa, 0);
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
@@ -202,7 +202,7 @@ static void while_nobody_waits_a_place_is_kept(void) {
     end();
 }
 
-static void the_next_live_one_is_one_that_was_called_and_came(void) {
+TEST(the_next_live_one_is_one_that_was_called_and_came) {
     begin(1);
     uint32_t live = open_row(qa, 0), silent = open_row(qb, 0), next = open_row(qa, 0), last = open_row(qa, 0);
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
@@ -219,7 +219,7 @@ static void the_next_live_one_is_one_that_was_called_and_came(void) {
     end();
 }
 
-static void one_that_died_before_it_came_is_passed_at_once(void) {
+TEST(one_that_died_before_it_came_is_passed_at_once) {
     begin(1);
     uint32_t live = open_row(qa, 0), dead = open_row(qb, 0), next = open_row(qa, 0);
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
@@ -234,7 +234,7 @@ static void one_that_died_before_it_came_is_passed_at_once(void) {
     end();
 }
 
-static void no_more_than_so_many_have_a_place(void) {
+TEST(no_more_than_so_many_have_a_place) {
     begin(2);
     uint32_t first = open_row(qa, 0), second = open_row(qa, 0), stopped[2] = {open_row(qb, 5), open_row(qb, 4)};
     uint32_t next[2] = {open_row(qa, 0), open_row(qa, 0)};
@@ -259,7 +259,7 @@ static void no_more_than_so_many_have_a_place(void) {
 static void live_consumers(uint32_t number) { scratch_alter(qa, SHMQ_SET_LIVE_CONSUMERS, number); }
 
 /* While there is no limit all take something, without a word: so all have their place for good. */
-static void without_a_limit_all_have_taken_up_their_place(void) {
+TEST(without_a_limit_all_have_taken_up_their_place) {
     begin(1);
     uint32_t row[3] = {open_row(qa, 0), open_row(qb, 0), open_row(qa, 0)};
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
@@ -279,7 +279,7 @@ static void without_a_limit_all_have_taken_up_their_place(void) {
 }
 
 /* When the limit was lowered, one that is passed has no heir until there are fewer. */
-static void beyond_a_lower_limit_nobody_is_passed(void) {
+TEST(beyond_a_lower_limit_nobody_is_passed) {
     begin(2);
     uint32_t live = open_row(qa, 0), gone = open_row(qa, 0), stopped = open_row(qb, 9), next = open_row(qa, 0);
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
@@ -296,7 +296,7 @@ static void beyond_a_lower_limit_nobody_is_passed(void) {
 }
 
 /* Neither a rescue nor a wait for the lock: one that was asleep comes to what is there by its own look. */
-static void one_that_waits_passes_a_stopped_one_and_is_not_rescued(void) {
+TEST(one_that_waits_passes_a_stopped_one_and_is_not_rescued) {
     begin_in_real_time(1);
     uint32_t live = open_row(qa, 0), stopped = open_row(qb, 0), next = open_row(qa, 0);
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
@@ -314,7 +314,7 @@ static void one_that_waits_passes_a_stopped_one_and_is_not_rescued(void) {
     end();
 }
 
-static void while_the_lock_is_held_nobody_is_passed_and_nobody_waits(void) {
+TEST(while_the_lock_is_held_nobody_is_passed_and_nobody_waits) {
     begin(1);
     uint32_t live = open_row(qa, 0), stopped = open_row(qb, 0), next = open_row(qa, 0);
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
@@ -329,18 +329,4 @@ static void while_the_lock_is_held_nobody_is_passed_and_nobody_waits(void) {
     end();
 }
 
-int main(void) {
-    a_place_is_offered_and_its_owner_takes_it_up();
-    a_place_that_nobody_takes_up_goes_to_the_next();
-    one_that_comes_back_before_it_is_passed_has_its_place();
-    many_that_are_stopped_cost_as_much_as_two();
-    while_nobody_waits_a_place_is_kept();
-    the_next_live_one_is_one_that_was_called_and_came();
-    one_that_died_before_it_came_is_passed_at_once();
-    no_more_than_so_many_have_a_place();
-    without_a_limit_all_have_taken_up_their_place();
-    beyond_a_lower_limit_nobody_is_passed();
-    one_that_waits_passes_a_stopped_one_and_is_not_rescued();
-    while_the_lock_is_held_nobody_is_passed_and_nobody_waits();
-    return 0;
-}
+int main(void) { return run_tests(); }

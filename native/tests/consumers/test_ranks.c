@@ -32,7 +32,7 @@ static uint32_t open_row(int32_t priority, bool exclusive) {
 
 static uint32_t terms_now(void) { return shmq_load_seq(&q->page->terms); }
 
-static void test_terms_follow_the_rows(void) {
+TEST(test_terms_follow_the_rows) {
     begin(0);
     uint32_t plain = open_row(0, false);
     CHECK_EQUAL(terms_now(), 0);
@@ -56,7 +56,7 @@ static void test_terms_follow_the_rows(void) {
     end();
 }
 
-static void test_so_many_are_live_by_priority_and_age(void) {
+TEST(test_so_many_are_live_by_priority_and_age) {
     begin(2);
     uint32_t row[4] = {open_row(0, false), open_row(0, false), open_row(0, false), open_row(5, false)};
     CHECK_EQUAL(terms_now(), SHMQ_TERM_RANKED | SHMQ_TERM_LIMITED);
@@ -75,7 +75,7 @@ static void test_so_many_are_live_by_priority_and_age(void) {
     end();
 }
 
-static void test_what_a_higher_one_wants_is_left_to_it(void) {
+TEST(test_what_a_higher_one_wants_is_left_to_it) {
     begin(0);
     uint32_t low = open_row(-1, false), high = open_row(1, false);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
@@ -120,7 +120,7 @@ static uint32_t offer_until_given(uint32_t owner) {
     }
 }
 
-static void test_one_that_is_stopped_is_in_the_way_for_the_patience_only(void) {
+TEST(test_one_that_is_stopped_is_in_the_way_for_the_patience_only) {
     begin(0);
     uint32_t low = open_row(0, false), high = open_row(1, false);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
@@ -136,7 +136,7 @@ static void test_one_that_is_stopped_is_in_the_way_for_the_patience_only(void) {
     end();
 }
 
-static void test_who_has_no_consumer_stands_at_zero(void) {
+TEST(test_who_has_no_consumer_stands_at_zero) {
     begin(0);
     uint32_t low = open_row(-1, false), same = open_row(0, false), high = open_row(1, false);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
@@ -155,7 +155,7 @@ static void test_who_has_no_consumer_stands_at_zero(void) {
 }
 
 /* A dead one, one that has left, a row that there is not: what they want counts for nothing. */
-static void test_what_nobody_wants_any_more_is_for_others(void) {
+TEST(test_what_nobody_wants_any_more_is_for_others) {
     begin(0);
     shmq_member *other = scratch_attach();
     shmq_queue *others = scratch_queue(other, "jobs", 0, true);
@@ -193,7 +193,7 @@ static bool is_idle(uint32_t row) { return shmq_load_seq(&q->page->sleepers[row 
 
 static void sleep_on(uint32_t row) { (void)shmq_announce(q, row, false); }
 
-static void test_the_highest_that_sleeps_is_woken(void) {
+TEST(test_the_highest_that_sleeps_is_woken) {
     begin(0);
     uint32_t low = open_row(-3, false), high = open_row(3, false), middle = open_row(0, false);
     shmq_notify(q); /* with nobody to wake */
@@ -217,7 +217,7 @@ static void test_the_highest_that_sleeps_is_woken(void) {
 }
 
 /* One that is awake looks by itself; and wakes another when it has taken nothing. */
-static void test_for_one_of_higher_priority_that_is_awake_nobody_is_woken(void) {
+TEST(test_for_one_of_higher_priority_that_is_awake_nobody_is_woken) {
     begin(0);
     uint32_t low = open_row(-1, false), high = open_row(1, false), least = open_row(-2, false);
     sleep_on(low);
@@ -239,7 +239,7 @@ static void test_for_one_of_higher_priority_that_is_awake_nobody_is_woken(void) 
     end();
 }
 
-static void test_a_dead_sleeper_does_not_keep_a_wake(void) {
+TEST(test_a_dead_sleeper_does_not_keep_a_wake) {
     begin(0);
     shmq_member *other = scratch_attach();
     shmq_queue *others = scratch_queue(other, "jobs", 0, true);
@@ -262,7 +262,7 @@ static void test_a_dead_sleeper_does_not_keep_a_wake(void) {
 }
 
 /* Asleep in its call, or awake between two looks: there is nobody that would look by itself. Shows G4. */
-static void test_for_one_that_died_amid_its_wait_the_next_is_woken(void) {
+TEST(test_for_one_that_died_amid_its_wait_the_next_is_woken) {
     for (uint32_t asleep = 0; asleep < 2; asleep++) {
         begin(0);
         shmq_member *other = scratch_attach();
@@ -310,7 +310,7 @@ static uint32_t served(const uint32_t row[5]) {
 static uint32_t privileges(void) { return shmq_load_seq(&m->process->privileges); }
 
 /* A live consumer has a privilege, so that the watch looks after its process. Shows G4. */
-static void test_who_keeps_others_waiting_has_a_privilege(void) {
+TEST(test_who_keeps_others_waiting_has_a_privilege) {
     begin(1);
     uint32_t first = open_row(0, false);
     CHECK_EQUAL(privileges(), 1); /* before it receives anything */
@@ -337,7 +337,7 @@ static void test_who_keeps_others_waiting_has_a_privilege(void) {
 }
 
 /* Else it would get what stands behind that before it. */
-static void test_nobody_follows_a_dead_one_before_its_messages_are_back(void) {
+TEST(test_nobody_follows_a_dead_one_before_its_messages_are_back) {
     begin(1);
     shmq_member *other = scratch_attach();
     shmq_queue *others = scratch_queue(other, "jobs", 0, true);
@@ -365,7 +365,7 @@ static void test_nobody_follows_a_dead_one_before_its_messages_are_back(void) {
     end();
 }
 
-static void test_a_limit_may_be_lowered_raised_and_taken_away(void) {
+TEST(test_a_limit_may_be_lowered_raised_and_taken_away) {
     begin(4);
     uint32_t row[5] = {open_row(2, false), open_row(0, false), open_row(1, false), open_row(1, false),
                        open_row(2, false)};
@@ -398,7 +398,7 @@ static void test_a_limit_may_be_lowered_raised_and_taken_away(void) {
     end();
 }
 
-static void test_a_dead_exclusive_one_is_in_nobodys_way(void) {
+TEST(test_a_dead_exclusive_one_is_in_nobodys_way) {
     begin(0);
     shmq_member *other = scratch_attach();
     shmq_queue *others = scratch_queue(other, "jobs", 0, true);
@@ -428,7 +428,7 @@ static void test_a_dead_exclusive_one_is_in_nobodys_way(void) {
     end();
 }
 
-static void test_one_that_stands_by_waits_and_takes_nothing(void) {
+TEST(test_one_that_stands_by_waits_and_takes_nothing) {
     begin(1);
     uint32_t live = open_row(0, false), by = open_row(0, false);
     shmq_delivery d;
@@ -444,7 +444,7 @@ static void test_one_that_stands_by_waits_and_takes_nothing(void) {
 }
 
 /* A put that finds the higher one awake wakes nobody: it looks by itself, or tells the others when it goes. */
-static void test_who_wants_no_more_wakes_those_who_wait(void) {
+TEST(test_who_wants_no_more_wakes_those_who_wait) {
     begin(0);
     uint32_t low = open_row(0, false), high = open_row(3, false);
     shmq_want(q, high);
@@ -463,22 +463,4 @@ static void test_who_wants_no_more_wakes_those_who_wait(void) {
     end();
 }
 
-int main(void) {
-    test_terms_follow_the_rows();
-    test_so_many_are_live_by_priority_and_age();
-    test_what_a_higher_one_wants_is_left_to_it();
-    test_one_that_is_stopped_is_in_the_way_for_the_patience_only();
-    test_who_has_no_consumer_stands_at_zero();
-    test_what_nobody_wants_any_more_is_for_others();
-    test_the_highest_that_sleeps_is_woken();
-    test_for_one_of_higher_priority_that_is_awake_nobody_is_woken();
-    test_a_dead_sleeper_does_not_keep_a_wake();
-    test_for_one_that_died_amid_its_wait_the_next_is_woken();
-    test_who_keeps_others_waiting_has_a_privilege();
-    test_nobody_follows_a_dead_one_before_its_messages_are_back();
-    test_a_limit_may_be_lowered_raised_and_taken_away();
-    test_a_dead_exclusive_one_is_in_nobodys_way();
-    test_one_that_stands_by_waits_and_takes_nothing();
-    test_who_wants_no_more_wakes_those_who_wait();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -37,7 +37,7 @@ static void take_all(shmq_queue *q, uint64_t put) {
 }
 
 /* From the first call of the first flush on: no directory is there yet. Shows S202. */
-static void test_a_first_flush_in_which_any_call_fails_is_told_and_made_good(void) {
+TEST(test_a_first_flush_in_which_any_call_fails_is_told_and_made_good) {
     static const int numbers[] = {ENOSPC, EDQUOT, EACCES, EIO};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         long n = 0, told = 0;
@@ -78,7 +78,7 @@ static void test_a_first_flush_in_which_any_call_fails_is_told_and_made_good(voi
 }
 
 /* Whose brokers have no directory keep their rows in one of their user's own, which nobody else may have made. */
-static void test_rows_of_a_broker_without_a_directory_are_its_users_alone(void) {
+TEST(test_rows_of_a_broker_without_a_directory_are_its_users_alone) {
     for (int way = 0; way < 4; way++) {
         shmq_segment_plan plan = scratch_plan(true);
         CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
@@ -117,7 +117,7 @@ static void test_rows_of_a_broker_without_a_directory_are_its_users_alone(void) 
     }
 }
 
-static void test_a_path_that_is_too_long_is_told(void) {
+TEST(test_a_path_that_is_too_long_is_told) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     static char path[sizeof m->spill + 1];
@@ -141,7 +141,7 @@ static void test_a_path_that_is_too_long_is_told(void) {
 }
 
 /* Where nobody knows how much is free, nothing is kept free. */
-static void test_a_disk_that_says_nothing_has_room(void) {
+TEST(test_a_disk_that_says_nothing_has_room) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     m->disk = SHMQ_DISK_SHARE;
@@ -178,7 +178,7 @@ static void *browse_once(void *ignored) {
 }
 
 /* A thread keeps what it looked at last; a longer one needs more memory. */
-static void test_who_has_no_memory_to_browse_the_disk_is_told_and_sees_all_later(void) {
+TEST(test_who_has_no_memory_to_browse_the_disk_is_told_and_sees_all_later) {
     static unsigned char longer[3000];
     scratch_create_flowing();
     scratch_spill_begin();
@@ -223,11 +223,4 @@ static void test_who_has_no_memory_to_browse_the_disk_is_told_and_sees_all_later
     scratch_remove();
 }
 
-int main(void) {
-    test_a_first_flush_in_which_any_call_fails_is_told_and_made_good();
-    test_rows_of_a_broker_without_a_directory_are_its_users_alone();
-    test_a_path_that_is_too_long_is_told();
-    test_a_disk_that_says_nothing_has_room();
-    test_who_has_no_memory_to_browse_the_disk_is_told_and_sees_all_later();
-    return 0;
-}
+int main(void) { return run_tests(); }

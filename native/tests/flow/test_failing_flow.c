@@ -35,7 +35,30 @@ static void flow_on(shmq_queue *q, uint64_t *put, uint64_t *taken) {
     }
 }
 
-static void test_a_flow_to_disk_in_which_any_call_fails_loses_nothing(void) {
+/* Without a libcrypto, or with one that lacks something, there is no cipher, and the error says what is missing. */
+TEST(test_a_key_is_opened_or_it_is_told_what_is_missing) {
+    static const uint8_t key[SHMQ_KEY_BYTES] = {1};
+    long n = 0;
+    failure = ENOMEM;
+    shmq_status status;
+    do {
+        shmq_cipher *cipher = NULL;
+        calls = 0;
+        countdown = n++;
+        status = shmq_cipher_open(key, &cipher);
+        bool failed = countdown < 0 && calls >= n;
+        countdown = -1;
+        CHECK(status == SHMQ_OK || (status == SHMQ_OS && strlen(shmq_trail()) > 10));
+        CHECK(status == SHMQ_OK || failed);
+        CHECK((cipher != NULL) == (status == SHMQ_OK));
+        if (cipher != NULL) {
+            cipher->free(cipher);
+        }
+    } while (calls >= n);
+    CHECK(status == SHMQ_OK && n > 10);
+}
+
+TEST(test_a_flow_to_disk_in_which_any_call_fails_loses_nothing) {
     static const uint8_t key[SHMQ_KEY_BYTES] = {1};
     for (int i = 0; i < 2 * FAILURES; i++) { /* plain, then encrypted */
         uint64_t put = 0, taken = 0;
@@ -73,31 +96,8 @@ static void test_a_flow_to_disk_in_which_any_call_fails_loses_nothing(void) {
     }
 }
 
-/* Without a libcrypto, or with one that lacks something, there is no cipher, and the error says what is missing. */
-static void test_a_key_is_opened_or_it_is_told_what_is_missing(void) {
-    static const uint8_t key[SHMQ_KEY_BYTES] = {1};
-    long n = 0;
-    failure = ENOMEM;
-    shmq_status status;
-    do {
-        shmq_cipher *cipher = NULL;
-        calls = 0;
-        countdown = n++;
-        status = shmq_cipher_open(key, &cipher);
-        bool failed = countdown < 0 && calls >= n;
-        countdown = -1;
-        CHECK(status == SHMQ_OK || (status == SHMQ_OS && strlen(shmq_trail()) > 10));
-        CHECK(status == SHMQ_OK || failed);
-        CHECK((cipher != NULL) == (status == SHMQ_OK));
-        if (cipher != NULL) {
-            cipher->free(cipher);
-        }
-    } while (calls >= n);
-    CHECK(status == SHMQ_OK && n > 10);
-}
-
 /* One of its functions fails: messages stay where they are, and come when it works. */
-static void test_a_libcrypto_that_refuses_loses_nothing(void) {
+TEST(test_a_libcrypto_that_refuses_loses_nothing) {
     static const char *const functions[] = {"EVP_CIPHER_CTX_new", "EVP_CipherInit_ex", "EVP_CipherUpdate",
                                             "EVP_CIPHER_CTX_ctrl", "HMAC"};
     static const uint8_t key[SHMQ_KEY_BYTES] = {1};
@@ -142,9 +142,4 @@ static void test_a_libcrypto_that_refuses_loses_nothing(void) {
     scratch_key = NULL;
 }
 
-int main(void) {
-    test_a_key_is_opened_or_it_is_told_what_is_missing();
-    test_a_flow_to_disk_in_which_any_call_fails_loses_nothing();
-    test_a_libcrypto_that_refuses_loses_nothing();
-    return 0;
-}
+int main(void) { return run_tests(); }

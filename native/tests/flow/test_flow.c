@@ -10,7 +10,7 @@
 #define MANY 20000
 
 /* Shows S178, S180, S181. */
-static void what_does_not_fit_comes_back_in_order(void) {
+TEST(what_does_not_fit_comes_back_in_order) {
     begin();
     put_numbers(q, 0, MANY);
     shmq_census c = census_of(q);
@@ -26,7 +26,7 @@ static void what_does_not_fit_comes_back_in_order(void) {
     end();
 }
 
-static void puts_and_gets_take_turns_while_it_flows(void) {
+TEST(puts_and_gets_take_turns_while_it_flows) {
     begin();
     uint64_t put = 0, got = 0;
     put_numbers(q, 0, 6000);
@@ -43,7 +43,7 @@ static void puts_and_gets_take_turns_while_it_flows(void) {
 }
 
 /* Messages in hand stay where they are, and come first when they are given back. */
-static void what_is_given_back_while_it_flows_is_first(void) {
+TEST(what_is_given_back_while_it_flows_is_first) {
     begin();
     put_numbers(q, 0, 3000);
     shmq_delivery taken[20];
@@ -69,7 +69,7 @@ static void what_is_given_back_while_it_flows_is_first(void) {
 }
 
 /* Entries of the front ring, of a consumer that dies: each in its place again, and marked. */
-static void what_the_dead_had_from_disk_comes_again_in_order(void) {
+TEST(what_the_dead_had_from_disk_comes_again_in_order) {
     begin();
     put_numbers(q, 0, 9000);
     get_numbers(q, 0, 3000);
@@ -97,7 +97,7 @@ static void what_the_dead_had_from_disk_comes_again_in_order(void) {
     end();
 }
 
-static void a_purge_settles_what_is_on_disk(void) {
+TEST(a_purge_settles_what_is_on_disk) {
     begin();
     put_numbers(q, 0, 10000);
     uint64_t purged;
@@ -110,7 +110,7 @@ static void a_purge_settles_what_is_on_disk(void) {
 }
 
 /* As a mover leaves it that dies before its decision, and one that dies behind it. */
-static void a_purge_settles_what_a_dead_mover_has_left(void) {
+TEST(a_purge_settles_what_a_dead_mover_has_left) {
     begin();
     put_numbers(q, 0, 10000);
     get_numbers(theirs, 0, 5000);
@@ -146,7 +146,7 @@ static uint64_t memory_of_segment(void) {
 }
 
 /* A look at a slot that has no memory would give it some, which nobody counts. */
-static void recovery_looks_at_no_slot_without_memory(void) {
+TEST(recovery_looks_at_no_slot_without_memory) {
     begin();
     put_numbers(q, 0, 10);
     CHECK(shmq_slots_laid(&q->first) < shmq_slot_count(&q->first));
@@ -160,7 +160,7 @@ static void recovery_looks_at_no_slot_without_memory(void) {
 }
 
 /* Longer than a slot, and not two of one length. Shows S167. */
-static void long_bodies_go_and_come_with_their_blocks(void) {
+TEST(long_bodies_go_and_come_with_their_blocks) {
     begin();
     static unsigned char bytes[9000];
     for (uint64_t i = 0; i < 6000; i++) {
@@ -182,7 +182,7 @@ static void long_bodies_go_and_come_with_their_blocks(void) {
 }
 
 /* Shows S119, S131, S192. */
-static void a_disk_that_fails_loses_nothing(void) {
+TEST(a_disk_that_fails_loses_nothing) {
     begin();
     faulty_begin(m);
     uint64_t put = 0, got = 0;
@@ -215,7 +215,7 @@ static void a_disk_that_fails_loses_nothing(void) {
 }
 
 /* As a mover leaves it that dies amid a pull: behind the last T22, before it moves the tail; then, before it counts. */
-static void what_a_dead_mover_has_brought_comes_once(void) {
+TEST(what_a_dead_mover_has_brought_comes_once) {
     begin();
     put_numbers(q, 0, 9000);
     shmq_ring_shm *ring = q->first.shm;
@@ -242,7 +242,7 @@ static void what_a_dead_mover_has_brought_comes_once(void) {
 }
 
 /* A flush that dies before the flow word has named its end; then a flow begins at just that place, and its first flush fails. */
-static void a_flush_that_was_not_decided_counts_nothing(void) {
+TEST(a_flush_that_was_not_decided_counts_nothing) {
     begin();
     faulty_begin(m);
     put_numbers(q, 0, 5000);
@@ -266,7 +266,7 @@ static void a_flush_that_was_not_decided_counts_nothing(void) {
 }
 
 /* Changed on disk: told, and never delivered; the others come. */
-static void a_changed_row_is_told_and_not_delivered(void) {
+TEST(a_changed_row_is_told_and_not_delivered) {
     begin();
     put_numbers(q, 0, 12000);
     uint64_t damage = shmq_load_seq(&m->header->damage);
@@ -340,7 +340,7 @@ static uint64_t with_state(shmq_slot_shm *slot, uint32_t state) {
     return shmq_word_to(shmq_load_seq(&slot->word), state, 0, shmq_word_tag(shmq_load_seq(&slot->word)));
 }
 
-static void words_that_make_no_sense_are_told(void) {
+TEST(words_that_make_no_sense_are_told) {
     begin();
     put_numbers(q, 0, 9000);
     get_numbers(q, 0, 3000);
@@ -365,7 +365,7 @@ static void words_that_make_no_sense_are_told(void) {
 }
 
 /* No row is at fault, and none is lost. */
-static void records_that_lie_nowhere_keep_rows_on_disk(void) {
+TEST(records_that_lie_nowhere_keep_rows_on_disk) {
     begin();
     put_numbers(q, 0, 9000);
     shmq_ring_shm *front = shmq_level(q, q->levels)->shm;
@@ -386,7 +386,7 @@ static void records_that_lie_nowhere_keep_rows_on_disk(void) {
 }
 
 /* A mover looks at a ring's slots once, however far from its tail a damaged word puts the flow. */
-static void a_flow_far_from_the_tail_keeps_no_mover(void) {
+TEST(a_flow_far_from_the_tail_keeps_no_mover) {
     begin();
     put_numbers(q, 0, 6000);
     shmq_ring_shm *ring = q->first.shm;
@@ -407,7 +407,7 @@ static shmq_queue *theirs_little;
 static void they_take_the_room(void) { CHECK_EQUAL(put_number(theirs_little, 1000 + others_put++), SHMQ_OK); }
 
 /* Its patience is over at once; each turn of it makes room, and another producer has it before the next try. */
-static void a_put_that_does_not_wait_bears_one_that_takes_the_room_each_time(void) {
+TEST(a_put_that_does_not_wait_bears_one_that_takes_the_room_each_time) {
     begin();
     shmq_queue *little = scratch_flowing(m, "little", 8);
     theirs_little = scratch_flowing(other, "little", 8);
@@ -432,22 +432,4 @@ static void a_put_that_does_not_wait_bears_one_that_takes_the_room_each_time(voi
     end();
 }
 
-int main(void) {
-    a_put_that_does_not_wait_bears_one_that_takes_the_room_each_time();
-    records_that_lie_nowhere_keep_rows_on_disk();
-    words_that_make_no_sense_are_told();
-    what_does_not_fit_comes_back_in_order();
-    puts_and_gets_take_turns_while_it_flows();
-    what_is_given_back_while_it_flows_is_first();
-    what_the_dead_had_from_disk_comes_again_in_order();
-    a_purge_settles_what_is_on_disk();
-    recovery_looks_at_no_slot_without_memory();
-    a_purge_settles_what_a_dead_mover_has_left();
-    long_bodies_go_and_come_with_their_blocks();
-    a_disk_that_fails_loses_nothing();
-    what_a_dead_mover_has_brought_comes_once();
-    a_flow_far_from_the_tail_keeps_no_mover();
-    a_flush_that_was_not_decided_counts_nothing();
-    a_changed_row_is_told_and_not_delivered();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -62,7 +62,7 @@ static uint64_t put_until_refused(shmq_status *status) {
 
 static bool is_there(const char *path) { return access(path, F_OK) == 0; }
 
-static void rows_of_a_directory_that_was_renamed_lie_in_it_and_errors_say_where(void) {
+TEST(rows_of_a_directory_that_was_renamed_lie_in_it_and_errors_say_where) {
     char path[100];
     begin_at_home();
     CHECK(m->rows_fd < 0); /* the descriptor that the membership has is enough */
@@ -83,7 +83,7 @@ static void rows_of_a_directory_that_was_renamed_lie_in_it_and_errors_say_where(
 }
 
 /* It is gone with the broker: nobody makes it again, and another one at its path is another broker's. */
-static void a_broker_s_directory_that_was_removed_is_not_found_again(void) {
+TEST(a_broker_s_directory_that_was_removed_is_not_found_again) {
     begin_at_home();
     put_numbers(q, 0, 100);
     CHECK(rmdir(scratch_broker) == 0 && mkdir(scratch_broker, 0700) == 0);
@@ -97,7 +97,7 @@ static void a_broker_s_directory_that_was_removed_is_not_found_again(void) {
     end_alone();
 }
 
-static void a_temporary_directory_that_is_made_again_has_rows_again(void) {
+TEST(a_temporary_directory_that_is_made_again_has_rows_again) {
     begin_without_home();
     int fd = m->rows_fd;
     CHECK(fd >= 0 && shmq_rows_base(m) == fd);
@@ -119,7 +119,7 @@ static void a_temporary_directory_that_is_made_again_has_rows_again(void) {
 }
 
 /* A file at its path is no directory. */
-static void a_temporary_directory_that_is_something_else_now_has_no_rows(void) {
+TEST(a_temporary_directory_that_is_something_else_now_has_no_rows) {
     begin_without_home();
     CHECK(rmdir(scratch_broker) == 0);
     int file = open(scratch_broker, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
@@ -135,7 +135,7 @@ static void a_temporary_directory_that_is_something_else_now_has_no_rows(void) {
 
 /* Its number leads to a stranger's directory, or to nothing: no row goes there, none is lost, and the error has the path as it was
  * called. */
-static void a_stranger_s_directory_gets_no_rows(void) {
+TEST(a_stranger_s_directory_gets_no_rows) {
     for (int way = 0; way < 2; way++) {
         char strange[] = "/tmp/shmq-strange-XXXXXX";
         CHECK(mkdtemp(strange) != NULL);
@@ -166,7 +166,7 @@ static void a_stranger_s_directory_gets_no_rows(void) {
 }
 
 /* There is no directory that all of them lie below: they are found by the whole path. */
-static void a_short_path_is_found_from_the_root(void) {
+TEST(a_short_path_is_found_from_the_root) {
     begin_without_home();
     static const char *const paths[] = {"/one", "/one/two", "one", "one/two", "/no-such-directory/one/two"};
     for (uint32_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
@@ -182,12 +182,4 @@ static void a_short_path_is_found_from_the_root(void) {
     end_alone();
 }
 
-int main(void) {
-    rows_of_a_directory_that_was_renamed_lie_in_it_and_errors_say_where();
-    a_broker_s_directory_that_was_removed_is_not_found_again();
-    a_temporary_directory_that_is_made_again_has_rows_again();
-    a_temporary_directory_that_is_something_else_now_has_no_rows();
-    a_stranger_s_directory_gets_no_rows();
-    a_short_path_is_found_from_the_root();
-    return 0;
-}
+int main(void) { return run_tests(); }

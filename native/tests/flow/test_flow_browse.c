@@ -129,7 +129,7 @@ static uint64_t begin_on_disk(void) {
     return move_all();
 }
 
-static void an_entry_that_goes_to_disk_behind_the_scan_is_not_passed(void) {
+TEST(an_entry_that_goes_to_disk_behind_the_scan_is_not_passed) {
     uint64_t at = begin_on_disk();
     put_numbers(q, NEXT, 2000);
     check_next_while_its_mover_ends(at, NEXT); /* there are more in memory, behind what is moved */
@@ -141,7 +141,7 @@ static void an_entry_that_goes_to_disk_behind_the_scan_is_not_passed(void) {
 }
 
 /* Nobody could wait for it but by the lock: nothing is on disk yet that the browser asks for. */
-static void a_browser_of_what_is_being_moved_ends_with_its_patience(void) {
+TEST(a_browser_of_what_is_being_moved_ends_with_its_patience) {
     uint64_t at = begin_on_disk(), place = at;
     shmq_delivery d;
     put_numbers(q, NEXT, 10);
@@ -157,7 +157,7 @@ static void a_browser_of_what_is_being_moved_ends_with_its_patience(void) {
 }
 
 /* The ring has turned over it while the disk was full: what was put behind it was taken by others by place. */
-static void a_carried_entry_that_is_being_moved_is_not_passed(void) {
+TEST(a_carried_entry_that_is_being_moved_is_not_passed) {
     uint64_t at = begin_on_disk(), place = at;
     shmq_delivery d;
     put_numbers(q, NEXT, 2);
@@ -185,7 +185,7 @@ static void a_carried_entry_that_is_being_moved_is_not_passed(void) {
 }
 
 /* Its word says that it is on its way, and nobody moves: it is passed, as takers pass it. */
-static void a_word_that_lies_about_a_mover_keeps_no_browser(void) {
+TEST(a_word_that_lies_about_a_mover_keeps_no_browser) {
     uint64_t at = begin_on_disk(), place = at;
     put_numbers(q, NEXT, 2);
     shmq_slot_shm *slot = shmq_slot_at(&q->first, at);
@@ -206,7 +206,7 @@ static void put_and_shut_down(void) {
     CHECK_EQUAL(shmq_queue_shut_down(theirs, SHMQ_DRAINING), SHMQ_OK);
 }
 
-static void who_follows_sees_what_was_put_before_the_shutdown_though_it_had_looked(void) {
+TEST(who_follows_sees_what_was_put_before_the_shutdown_though_it_had_looked) {
     uint64_t place = begin_on_disk();
     shmq_delivery d;
     trap_begin(word_behind_the_scan(), put_and_shut_down);
@@ -220,11 +220,4 @@ static void who_follows_sees_what_was_put_before_the_shutdown_though_it_had_look
     end();
 }
 
-int main(void) {
-    an_entry_that_goes_to_disk_behind_the_scan_is_not_passed();
-    a_browser_of_what_is_being_moved_ends_with_its_patience();
-    a_carried_entry_that_is_being_moved_is_not_passed();
-    a_word_that_lies_about_a_mover_keeps_no_browser();
-    who_follows_sees_what_was_put_before_the_shutdown_though_it_had_looked();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -55,7 +55,7 @@ static uint64_t get_until_some_are_back(void) {
 }
 
 /* Shows S103. */
-static void one_is_taken_from_each_home(void) {
+TEST(one_is_taken_from_each_home) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t gone = get_until_some_are_back();
@@ -81,7 +81,7 @@ static void one_is_taken_from_each_home(void) {
     end();
 }
 
-static void what_somebody_has_is_taken_only_by_force(void) {
+TEST(what_somebody_has_is_taken_only_by_force) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t gone = get_until_some_are_back();
@@ -97,7 +97,7 @@ static void what_somebody_has_is_taken_only_by_force(void) {
 }
 
 /* Nothing that lies before it comes with it. */
-static void one_deep_on_disk_comes_by_itself(void) {
+TEST(one_deep_on_disk_comes_by_itself) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t number, deep = place_of_number(MANY - 5000), rows = shmq_flow_rows(q);
@@ -111,7 +111,7 @@ static void one_deep_on_disk_comes_by_itself(void) {
     end();
 }
 
-static void what_is_below_a_place_is_discarded_in_all_homes(void) {
+TEST(what_is_below_a_place_is_discarded_in_all_homes) {
     begin();
     put_numbers(q, 0, MANY);
     get_numbers(q, 0, 100);
@@ -140,7 +140,7 @@ static void what_is_below_a_place_is_discarded_in_all_homes(void) {
     end();
 }
 
-static void all_of_it_may_be_discarded(void) {
+TEST(all_of_it_may_be_discarded) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t discarded = 0;
@@ -156,7 +156,7 @@ static void all_of_it_may_be_discarded(void) {
 
 /* ---- the oldest goes for the newest --------------------------------------------------------------------------------- */
 
-static void the_oldest_is_dropped_wherever_it_is(void) {
+TEST(the_oldest_is_dropped_wherever_it_is) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t next = 0;
@@ -182,7 +182,7 @@ static void the_oldest_is_dropped_wherever_it_is(void) {
 }
 
 /* A fetched entry lies in the front ring between entries that are older. */
-static void what_was_fetched_is_dropped_in_its_turn(void) {
+TEST(what_was_fetched_is_dropped_in_its_turn) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t next = get_until_some_are_back();
@@ -207,7 +207,7 @@ static void what_was_fetched_is_dropped_in_its_turn(void) {
 
 /* ---- what a consumer has refused ------------------------------------------------------------------------------------ */
 
-static void what_was_refused_is_refused_in_each_home(void) {
+TEST(what_was_refused_is_refused_in_each_home) {
     begin();
     put_numbers(q, 0, MANY);
     shmq_subscription s;
@@ -249,7 +249,7 @@ static void lock_mover(short how) {
     CHECK(fcntl(other->lock_fd, F_OFD_SETLK, &lock) == 0);
 }
 
-static void whoever_moves_is_waited_for_no_longer_than_the_patience(void) {
+TEST(whoever_moves_is_waited_for_no_longer_than_the_patience) {
     begin();
     put_numbers(q, 0, MANY);
     get_numbers(q, 0, 1); /* others come in with it */
@@ -272,7 +272,7 @@ static void whoever_moves_is_waited_for_no_longer_than_the_patience(void) {
 }
 
 /* A mover has it, and will not give it back. */
-static void what_is_on_its_way_is_waited_for(void) {
+TEST(what_is_on_its_way_is_waited_for) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t place = next_place(shmq_flow_place(flow()) + 1), number;
@@ -343,7 +343,7 @@ static void look_meanwhile(void) {
 }
 
 /* Shows G5. */
-static void what_goes_to_disk_during_the_look_is_found_there(void) {
+TEST(what_goes_to_disk_during_the_look_is_found_there) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t gone = get_until_some_are_back(), number = 0;
@@ -367,17 +367,4 @@ static void what_goes_to_disk_during_the_look_is_found_there(void) {
     end();
 }
 
-int main(void) {
-    one_is_taken_from_each_home();
-    what_somebody_has_is_taken_only_by_force();
-    one_deep_on_disk_comes_by_itself();
-    what_is_below_a_place_is_discarded_in_all_homes();
-    all_of_it_may_be_discarded();
-    the_oldest_is_dropped_wherever_it_is();
-    what_was_fetched_is_dropped_in_its_turn();
-    what_was_refused_is_refused_in_each_home();
-    whoever_moves_is_waited_for_no_longer_than_the_patience();
-    what_is_on_its_way_is_waited_for();
-    what_goes_to_disk_during_the_look_is_found_there();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -70,7 +70,7 @@ static void put_texts(const char *text, uint32_t count) {
 }
 
 /* The text is seen where there is no key, so that the test can fail; with a key it is not. */
-static void nothing_that_was_put_can_be_read_on_disk(void) {
+TEST(nothing_that_was_put_can_be_read_on_disk) {
     const char *text = "the quick brown fox jumps over the lazy dog";
     for (int with_key = 0; with_key < 2; with_key++) {
         scratch_key = with_key != 0 ? one_key : NULL;
@@ -108,7 +108,7 @@ static const unsigned char *body_in(const unsigned char *file, uint32_t row, uin
 }
 
 /* Equal messages look different in each file, and within one, and no file has another one's salt. */
-static void no_two_rows_are_encrypted_alike(void) {
+TEST(no_two_rows_are_encrypted_alike) {
     scratch_key = one_key;
     begin();
     put_texts("always the same", 9000);
@@ -132,7 +132,7 @@ static void no_two_rows_are_encrypted_alike(void) {
 }
 
 /* All that is said of a row beside its bytes, and each bit of these. */
-static void a_row_decrypts_only_as_what_it_was(void) {
+TEST(a_row_decrypts_only_as_what_it_was) {
     const uint8_t salt[SHMQ_SALT_BYTES] = {5}, other_salt[SHMQ_SALT_BYTES] = {6};
     const char *text = "what a row has";
     uint64_t length = strlen(text), beside = 77, other_beside = 78;
@@ -161,7 +161,7 @@ static void a_row_decrypts_only_as_what_it_was(void) {
     cipher->free(cipher);
 }
 
-static void long_and_empty_messages_come_back(void) {
+TEST(long_and_empty_messages_come_back) {
     scratch_key = one_key;
     begin();
     unsigned char *body = malloc(LONG_BODY);
@@ -200,7 +200,7 @@ static shmq_status take_from(shmq_queue *of, uint64_t *next) {
     return status;
 }
 
-static void without_the_key_all_stays_and_the_remedy_is_told(void) {
+TEST(without_the_key_all_stays_and_the_remedy_is_told) {
     scratch_key = one_key;
     begin();
     put_numbers(q, 0, MANY);
@@ -221,7 +221,7 @@ static void without_the_key_all_stays_and_the_remedy_is_told(void) {
     end();
 }
 
-static void without_the_key_rows_can_be_purged(void) {
+TEST(without_the_key_rows_can_be_purged) {
     scratch_key = one_key;
     begin();
     put_numbers(q, 0, MANY);
@@ -235,7 +235,7 @@ static void without_the_key_rows_can_be_purged(void) {
 }
 
 /* As after a mistake that open() prevents: files of a key that is not the members'. */
-static void another_key_is_told_and_nothing_is_lost(void) {
+TEST(another_key_is_told_and_nothing_is_lost) {
     scratch_key = one_key;
     begin();
     put_numbers(q, 0, MANY);
@@ -278,7 +278,7 @@ static uint64_t take_rest(shmq_queue *of) {
 }
 
 /* The attacker can write to the directory, and has seen other files of the same key. */
-static void a_file_counts_only_where_it_was_written(void) {
+TEST(a_file_counts_only_where_it_was_written) {
     for (int way = 0; way < 3; way++) {
         scratch_key = one_key;
         begin();
@@ -311,7 +311,7 @@ static void a_file_counts_only_where_it_was_written(void) {
 }
 
 /* Nobody of us has written it. */
-static void a_plain_file_is_not_believed(void) {
+TEST(a_plain_file_is_not_believed) {
     char names[64][17];
     uint64_t bytes = 0;
     scratch_key = NULL;
@@ -329,15 +329,4 @@ static void a_plain_file_is_not_believed(void) {
     end();
 }
 
-int main(void) {
-    nothing_that_was_put_can_be_read_on_disk();
-    no_two_rows_are_encrypted_alike();
-    a_row_decrypts_only_as_what_it_was();
-    long_and_empty_messages_come_back();
-    without_the_key_all_stays_and_the_remedy_is_told();
-    without_the_key_rows_can_be_purged();
-    another_key_is_told_and_nothing_is_lost();
-    a_file_counts_only_where_it_was_written();
-    a_plain_file_is_not_believed();
-    return 0;
-}
+int main(void) { return run_tests(); }

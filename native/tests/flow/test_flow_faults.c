@@ -52,7 +52,7 @@ static void told_with(shmq_a64 *word, uint64_t value, const char *words, int lin
 
 #define TOLD_WITH(word, value, words) told_with(&(word), value, words, __LINE__)
 
-static void counts_that_cannot_be_are_told(void) {
+TEST(counts_that_cannot_be_are_told) {
     begin_flowing();
     uint64_t flushed = shmq_load_seq(&back->flushed), bytes = shmq_load_seq(&back->flushed_bytes);
     uint64_t erased = shmq_load_seq(&front.shm->flushed), erased_bytes = shmq_load_seq(&front.shm->flushed_bytes);
@@ -77,7 +77,7 @@ static void counts_that_cannot_be_are_told(void) {
 }
 
 /* They are written one after the other: halves are seen then. */
-static void counts_are_not_compared_amid_a_turn(void) {
+TEST(counts_are_not_compared_amid_a_turn) {
     begin_flowing();
     uint64_t flushed = shmq_load_seq(&back->flushed);
     shmq_store_seq(&back->flushed, flushed + MANY);
@@ -90,7 +90,7 @@ static void counts_are_not_compared_amid_a_turn(void) {
 }
 
 /* Its other faults are told where that ring is looked at. */
-static void a_front_ring_that_leads_nowhere_is_left_to_others(void) {
+TEST(a_front_ring_that_leads_nowhere_is_left_to_others) {
     begin_flowing();
     uint64_t slots = front.shm->slots;
     front.shm->slots = slots + 8;
@@ -121,7 +121,7 @@ static void entry_says(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, const c
 
 #define ENTRY_SAYS(r, slot, word, words) entry_says(r, slot, word, words, __LINE__)
 
-static void an_entry_of_the_front_ring_that_cannot_be_is_told(void) {
+TEST(an_entry_of_the_front_ring_that_cannot_be_is_told) {
     begin_flowing();
     shmq_slot_shm *slot = entry_of_front(false);
     uint64_t word = shmq_load_seq(&slot->word), low = shmq_load_seq(&back->low), flow = shmq_load_seq(&back->flow);
@@ -143,7 +143,7 @@ static void an_entry_of_the_front_ring_that_cannot_be_is_told(void) {
     end_flowing();
 }
 
-static void what_was_fetched_by_itself_may_come_before_older_ones(void) {
+TEST(what_was_fetched_by_itself_may_come_before_older_ones) {
     begin_flowing();
     CHECK_EQUAL(shmq_flow_fetch(&q->first, shmq_load_seq(&back->low) + 500), SHMQ_OK);
     shmq_slot_shm *slot = entry_of_front(true);
@@ -155,7 +155,7 @@ static void what_was_fetched_by_itself_may_come_before_older_ones(void) {
 }
 
 /* The last one in memory: its place is not among those of rows, unless the flow word says so. */
-static void what_a_flush_would_not_leave_is_told(void) {
+TEST(what_a_flush_would_not_leave_is_told) {
     begin_flowing();
     uint64_t p = shmq_load_seq(&back->tail) - 1, flow = shmq_load_seq(&back->flow);
     shmq_slot_shm *slot = shmq_slot_at(&q->first, p);
@@ -177,7 +177,7 @@ static void what_a_flush_would_not_leave_is_told(void) {
     end_flowing();
 }
 
-static void what_moves_without_a_mover_is_told(void) {
+TEST(what_moves_without_a_mover_is_told) {
     begin_flowing();
     uint64_t p = shmq_load_seq(&back->tail) - 1, flow = shmq_load_seq(&back->flow);
     shmq_slot_shm *slot = shmq_slot_at(&q->first, p);
@@ -199,7 +199,7 @@ static void what_moves_without_a_mover_is_told(void) {
 }
 
 /* A time that no message can have is none: each look would find it due. */
-static void a_life_ends_when_its_message_or_its_queue_says(void) {
+TEST(a_life_ends_when_its_message_or_its_queue_says) {
     begin();
     shmq_a64 *max_ttl = &q->page->settings.max_ttl_ns;
     CHECK_EQUAL(shmq_life_end(q, 1000, 0), SHMQ_NEVER);
@@ -225,7 +225,7 @@ static shmq_row_use keep_row(void *context, const shmq_delivery *d) {
 }
 
 /* Its place, its length and its sum have to be those of what was written. */
-static void a_row_that_was_changed_is_no_message(void) {
+TEST(a_row_that_was_changed_is_no_message) {
     begin_flowing();
     shmq_mover t;
     shmq_delivery d;
@@ -257,15 +257,4 @@ static void a_row_that_was_changed_is_no_message(void) {
     end_flowing();
 }
 
-int main(void) {
-    a_life_ends_when_its_message_or_its_queue_says();
-    a_row_that_was_changed_is_no_message();
-    counts_that_cannot_be_are_told();
-    counts_are_not_compared_amid_a_turn();
-    a_front_ring_that_leads_nowhere_is_left_to_others();
-    an_entry_of_the_front_ring_that_cannot_be_is_told();
-    what_was_fetched_by_itself_may_come_before_older_ones();
-    what_a_flush_would_not_leave_is_told();
-    what_moves_without_a_mover_is_told();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -5,7 +5,7 @@
 #include "flow_select.h"
 
 /* Shows G1. */
-static void who_wants_some_gets_them_from_wherever_they_are_in_their_order(void) {
+TEST(who_wants_some_gets_them_from_wherever_they_are_in_their_order) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t rests[] = {7, 93};
@@ -40,7 +40,7 @@ static void who_wants_some_gets_them_from_wherever_they_are_in_their_order(void)
 }
 
 /* It lies in the front ring above the rows: its own kind finds it first, others when all that lies before it has been taken. */
-static void what_comes_back_is_in_its_place(void) {
+TEST(what_comes_back_is_in_its_place) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t rest = 50;
@@ -71,7 +71,7 @@ static void what_comes_back_is_in_its_place(void) {
     end();
 }
 
-static void who_browses_sees_each_once_and_in_order(void) {
+TEST(who_browses_sees_each_once_and_in_order) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t rest = 0, seen = 0;
@@ -96,7 +96,7 @@ static void who_browses_sees_each_once_and_in_order(void) {
 }
 
 /* In his hands are all slots of the front ring: nobody finds one for a row, until one is settled. */
-static void without_a_slot_it_stays_on_disk(void) {
+TEST(without_a_slot_it_stays_on_disk) {
     static shmq_delivery held[MANY];
     begin();
     put_numbers(q, 0, MANY);
@@ -130,7 +130,7 @@ static void without_a_slot_it_stays_on_disk(void) {
 }
 
 /* All that one had in hand, of what lies deep, comes back, and nobody wants it: those that lie before it come in all the same. */
-static void what_comes_back_leaves_slots_to_what_lies_before_it(void) {
+TEST(what_comes_back_leaves_slots_to_what_lies_before_it) {
     static shmq_delivery held[MANY];
     begin();
     put_numbers(q, 0, MANY);
@@ -152,7 +152,7 @@ static void what_comes_back_leaves_slots_to_what_lies_before_it(void) {
 }
 
 /* All of them, one by one: the flow ends as if they had been pulled. Shows S181. */
-static void one_that_wants_all_ends_the_flow(void) {
+TEST(one_that_wants_all_ends_the_flow) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t asked = 0;
@@ -178,7 +178,7 @@ static bool is_slow(void *context, const shmq_ring *level, const shmq_delivery *
 }
 
 /* Each look goes on where the last one ended: slices, and between them others have the lock. */
-static void a_long_search_goes_on_with_the_next_look(void) {
+TEST(a_long_search_goes_on_with_the_next_look) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t wanted = 7000, looks = 0;
@@ -199,7 +199,7 @@ static void a_long_search_goes_on_with_the_next_look(void) {
 }
 
 /* Rows that are discarded, or passed, with some among them that came in by themselves. */
-static void what_was_fetched_is_counted_once_when_a_place_is_discarded(void) {
+TEST(what_was_fetched_is_counted_once_when_a_place_is_discarded) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t number[] = {5000, 5001, 5500, 6000, 6001, 6500}, discarded = 0, bytes = 8;
@@ -228,7 +228,7 @@ static void what_was_fetched_is_counted_once_when_a_place_is_discarded(void) {
 }
 
 /* Of levels each has an end for who wants nothing of it, though it flows. */
-static void what_is_less_important_comes_to_who_wants_nothing_above(void) {
+TEST(what_is_less_important_comes_to_who_wants_nothing_above) {
     begin();
     shmq_queue *levels = scratch_levels(m, "levels", 0, 3);
     for (uint64_t i = 0; i < MANY; i++) {
@@ -258,7 +258,7 @@ static void what_is_less_important_comes_to_who_wants_nothing_above(void) {
 }
 
 /* Their bodies need blocks, and there is no memory but what others give. */
-static void large_ones_come_in_where_memory_is_used_up(void) {
+TEST(large_ones_come_in_where_memory_is_used_up) {
     static unsigned char large[4000];
     begin();
     shmq_queue *plain = scratch_queue(m, "plain", 0, true);
@@ -286,16 +286,4 @@ static void large_ones_come_in_where_memory_is_used_up(void) {
     end();
 }
 
-int main(void) {
-    who_wants_some_gets_them_from_wherever_they_are_in_their_order();
-    what_comes_back_is_in_its_place();
-    who_browses_sees_each_once_and_in_order();
-    without_a_slot_it_stays_on_disk();
-    what_comes_back_leaves_slots_to_what_lies_before_it();
-    one_that_wants_all_ends_the_flow();
-    a_long_search_goes_on_with_the_next_look();
-    what_was_fetched_is_counted_once_when_a_place_is_discarded();
-    what_is_less_important_comes_to_who_wants_nothing_above();
-    large_ones_come_in_where_memory_is_used_up();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -110,7 +110,7 @@ static bool ends_another(void *context, const shmq_ring *level, const shmq_deliv
     return true;
 }
 
-static void a_row_of_a_group_that_is_freed_just_then_does_not_come_before_an_earlier_one(void) {
+TEST(a_row_of_a_group_that_is_freed_just_then_does_not_come_before_an_earlier_one) {
     begin_groups();
     uint64_t when = 2 * HOT + 1;
     taker hot, other_one;
@@ -143,7 +143,7 @@ static void a_row_of_a_group_that_is_freed_just_then_does_not_come_before_an_ear
 }
 
 /* All slots for what is fetched have messages of a group that nobody has. */
-static void what_was_fetched_and_came_back_is_taken_where_an_earlier_row_has_no_slot(void) {
+TEST(what_was_fetched_and_came_back_is_taken_where_an_earlier_row_has_no_slot) {
     begin_groups();
     const uint64_t share = shmq_slot_count(shmq_front_of(&changes->first)) / 4;
     shmq_delivery *many = calloc(share, sizeof *many), held, d;
@@ -190,7 +190,7 @@ static void what_was_fetched_and_came_back_is_taken_where_an_earlier_row_has_no_
 }
 
 /* The same where the first one of that group has never left memory: it was in hand when the others went to disk. */
-static void what_stayed_in_memory_is_taken_before_what_was_fetched_of_its_group(void) {
+TEST(what_stayed_in_memory_is_taken_before_what_was_fetched_of_its_group) {
     begin_groups();
     const uint64_t share = shmq_slot_count(shmq_front_of(&changes->first)) / 4,
                    slots = shmq_slot_count(&changes->first);
@@ -245,7 +245,7 @@ static void what_stayed_in_memory_is_taken_before_what_was_fetched_of_its_group(
 
 /* A consumer that has refused the first one of a group fetches later ones. For others they are not the next of their group,
  * though no slot is left for the first one. */
-static void what_a_consumer_fetched_behind_one_that_it_refused_does_not_come_before_that_one(void) {
+TEST(what_a_consumer_fetched_behind_one_that_it_refused_does_not_come_before_that_one) {
     begin_groups();
     const uint64_t share = shmq_slot_count(shmq_front_of(&changes->first)) / 4,
                    slots = shmq_slot_count(&changes->first);
@@ -288,10 +288,4 @@ static void what_a_consumer_fetched_behind_one_that_it_refused_does_not_come_bef
     end_groups();
 }
 
-int main(void) {
-    a_row_of_a_group_that_is_freed_just_then_does_not_come_before_an_earlier_one();
-    what_was_fetched_and_came_back_is_taken_where_an_earlier_row_has_no_slot();
-    what_stayed_in_memory_is_taken_before_what_was_fetched_of_its_group();
-    what_a_consumer_fetched_behind_one_that_it_refused_does_not_come_before_that_one();
-    return 0;
-}
+int main(void) { return run_tests(); }

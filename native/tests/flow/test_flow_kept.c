@@ -67,7 +67,7 @@ static void consume(uint64_t number) {
 
 static uint64_t kept(void) { return shmq_load_seq(&m->header->kept_block); }
 
-static void consumers_in_order_get_all_of_them(void) {
+TEST(consumers_in_order_get_all_of_them) {
     begin_full();
     CHECK(kept() != 0);
     for (uint64_t i = 0; i < MANY; i++) {
@@ -94,7 +94,7 @@ static uint64_t place_of_row(uint64_t number) {
 }
 
 /* By its place, with those before it on disk. */
-static void who_wants_one_gets_it(void) {
+TEST(who_wants_one_gets_it) {
     begin_full();
     uint64_t wanted[] = {MANY / 2, MANY / 2 + 1, MANY / 2 + 500};
     for (uint32_t i = 0; i < 3; i++) {
@@ -116,7 +116,7 @@ static void who_wants_one_gets_it(void) {
 }
 
 /* Its holder may be stopped: a consumer does not wait for it. */
-static void behind_the_structure_lock_a_consumer_has_it_too(void) {
+TEST(behind_the_structure_lock_a_consumer_has_it_too) {
     begin_full();
     uint64_t first = 0;
     while (shmq_flow_rows(plain) > MANY / 8) {
@@ -145,9 +145,4 @@ static void behind_the_structure_lock_a_consumer_has_it_too(void) {
     end_full();
 }
 
-int main(void) {
-    consumers_in_order_get_all_of_them();
-    who_wants_one_gets_it();
-    behind_the_structure_lock_a_consumer_has_it_too();
-    return 0;
-}
+int main(void) { return run_tests(); }

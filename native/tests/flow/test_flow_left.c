@@ -44,7 +44,7 @@ static void is_told_at_once(uint32_t row) {
 }
 
 /* The heir of a live place may be stopped: the next one gets the place after the patience. */
-static void a_taker_that_does_not_wait_does_not_wait_for_an_heir(void) {
+TEST(a_taker_that_does_not_wait_does_not_wait_for_an_heir) {
     begin_patient();
     put_numbers(q, 0, MANY);
     get_numbers(q, 0, shmq_load_seq(&q->first.shm->low)); /* the rest is on disk */
@@ -64,7 +64,7 @@ static void a_taker_that_does_not_wait_does_not_wait_for_an_heir(void) {
     end();
 }
 
-static void a_taker_that_does_not_wait_does_not_wait_for_one_of_higher_rank(void) {
+TEST(a_taker_that_does_not_wait_does_not_wait_for_one_of_higher_rank) {
     begin_ranked(is_any);
     put_numbers(q, 0, MANY);
     shmq_delivery d;
@@ -83,7 +83,7 @@ static bool is_below(void *context, const shmq_ring *level, const shmq_delivery 
 }
 
 /* It would have to be woken for them when the other one goes without them. */
-static void what_is_left_in_the_front_ring_is_not_looked_at(void) {
+TEST(what_is_left_in_the_front_ring_is_not_looked_at) {
     begin_ranked(is_below);
     put_numbers(q, 0, MANY);
     uint64_t next = shmq_load_seq(&q->first.shm->low);
@@ -115,7 +115,7 @@ static bool ends_the_want(void *context, const shmq_ring *level, const shmq_deli
 }
 
 /* A message has come back, and is left to the other one, which takes none just when the taker looks at a later one. */
-static void no_later_message_of_the_front_ring_is_taken_before_one_that_was_left(void) {
+TEST(no_later_message_of_the_front_ring_is_taken_before_one_that_was_left) {
     begin_ranked(ends_the_want);
     put_numbers(q, 0, 1);
     shmq_delivery held = receive(q, shmq_self(q)), d; /* so it stays in the back ring */
@@ -177,7 +177,7 @@ static bool is_wanted(void *context, const shmq_ring *level, const shmq_delivery
 }
 
 /* It sleeps, and need not be woken before that lock is free. It has not looked, though. */
-static void a_message_is_left_to_one_that_found_the_lock_taken(void) {
+TEST(a_message_is_left_to_one_that_found_the_lock_taken) {
     begin_ranked(is_wanted);
     bound = MANY - 1; /* in memory, behind all rows: who looks for it has to look at those */
     put_numbers(q, 0, MANY);
@@ -210,7 +210,7 @@ static bool puts_the_second(void *context, const shmq_ring *level, const shmq_de
 }
 
 /* As it was put, the other one was awake, and might have wanted it. */
-static void a_consumer_that_goes_to_sleep_tells_others_of_what_it_does_not_want(void) {
+TEST(a_consumer_that_goes_to_sleep_tells_others_of_what_it_does_not_want) {
     begin_ranked(is_wanted);
     bound = 1;
     shmq_subscription of_first;
@@ -231,7 +231,7 @@ static void a_consumer_that_goes_to_sleep_tells_others_of_what_it_does_not_want(
 }
 
 /* It may want nothing of what is left. Then the taker is the last one that could have it. */
-static void what_was_left_is_not_the_end_of_a_queue_that_was_shut_down(void) {
+TEST(what_was_left_is_not_the_end_of_a_queue_that_was_shut_down) {
     begin_ranked(is_any);
     put_numbers(q, 0, 1);
     shmq_delivery d;
@@ -247,13 +247,4 @@ static void what_was_left_is_not_the_end_of_a_queue_that_was_shut_down(void) {
     end_ranked();
 }
 
-int main(void) {
-    a_taker_that_does_not_wait_does_not_wait_for_an_heir();
-    a_taker_that_does_not_wait_does_not_wait_for_one_of_higher_rank();
-    what_is_left_in_the_front_ring_is_not_looked_at();
-    no_later_message_of_the_front_ring_is_taken_before_one_that_was_left();
-    a_message_is_left_to_one_that_found_the_lock_taken();
-    a_consumer_that_goes_to_sleep_tells_others_of_what_it_does_not_want();
-    what_was_left_is_not_the_end_of_a_queue_that_was_shut_down();
-    return 0;
-}
+int main(void) { return run_tests(); }

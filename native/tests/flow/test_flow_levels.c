@@ -56,7 +56,7 @@ static void end(void) {
 }
 
 /* Shows S129. */
-static void levels_flow_and_come_back_by_their_order(void) {
+TEST(levels_flow_and_come_back_by_their_order) {
     begin(4000);
     put_all(0, MANY);
     CHECK(shmq_flow_rows(q) > MANY / 2);
@@ -74,7 +74,7 @@ static void levels_flow_and_come_back_by_their_order(void) {
     end();
 }
 
-static void what_failed_too_often_is_found_on_the_disk_of_each_level(void) {
+TEST(what_failed_too_often_is_found_on_the_disk_of_each_level) {
     shmq_delivery held[90], d;
     begin(UINT64_C(1) << 30);
     put_all(0, 90);
@@ -111,7 +111,7 @@ static void what_failed_too_often_is_found_on_the_disk_of_each_level(void) {
 }
 
 /* Shows S129. */
-static void the_least_important_goes_first(void) {
+TEST(the_least_important_goes_first) {
     begin(MANY * sizeof(uint64_t) / 2);
     put_all(0, MANY);
     uint64_t rows[LEVELS];
@@ -128,7 +128,7 @@ static void the_least_important_goes_first(void) {
     end();
 }
 
-static void a_browser_sees_each_level_with_its_rows(void) {
+TEST(a_browser_sees_each_level_with_its_rows) {
     begin(4000);
     put_all(0, MANY);
     for (uint32_t depth = 0; depth < LEVELS; depth++) {
@@ -144,7 +144,7 @@ static void a_browser_sees_each_level_with_its_rows(void) {
 }
 
 /* Rows of a queue that is deleted go where the dead go: every message comes out, once. */
-static void what_a_deleted_queue_has_on_disk_is_buried(void) {
+TEST(what_a_deleted_queue_has_on_disk_is_buried) {
     dead_letters = "letters";
     begin(4000);
     dead_letters = NULL;
@@ -170,7 +170,7 @@ static void what_a_deleted_queue_has_on_disk_is_buried(void) {
 }
 
 /* An entry that went to disk when somebody had given it back is a redelivery there, too. */
-static void what_was_given_back_is_marked_on_disk(void) {
+TEST(what_was_given_back_is_marked_on_disk) {
     begin(1 << 20);
     put_all(0, 300);
     shmq_delivery held[40];
@@ -219,7 +219,7 @@ static void a_mover_dies_at(uint32_t depth, enum faulty_death when) {
 }
 
 /* Shows G5. */
-static void a_mover_that_dies_in_one_level_loses_and_doubles_nothing(void) {
+TEST(a_mover_that_dies_in_one_level_loses_and_doubles_nothing) {
     for (uint32_t depth = 0; depth < LEVELS; depth++) {
         for (int behind = 0; behind < 2; behind++) {
             begin(1 << 20);
@@ -242,13 +242,4 @@ static void a_mover_that_dies_in_one_level_loses_and_doubles_nothing(void) {
     }
 }
 
-int main(void) {
-    levels_flow_and_come_back_by_their_order();
-    what_failed_too_often_is_found_on_the_disk_of_each_level();
-    the_least_important_goes_first();
-    a_browser_sees_each_level_with_its_rows();
-    what_a_deleted_queue_has_on_disk_is_buried();
-    what_was_given_back_is_marked_on_disk();
-    a_mover_that_dies_in_one_level_loses_and_doubles_nothing();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -1,7 +1,7 @@
 /* Looking at a queue that flows, choosing from it, finding that another one moves; and what keeps a queue in memory. */
 #include "flow_pair.h"
 
-static void a_browser_sees_all_of_it_wherever_it_is(void) {
+TEST(a_browser_sees_all_of_it_wherever_it_is) {
     begin();
     put_numbers(q, 0, 9000);
     shmq_delivery taken[5], d;
@@ -26,7 +26,7 @@ static void a_browser_sees_all_of_it_wherever_it_is(void) {
     end();
 }
 
-static void while_another_moves_nobody_waits_for_it_and_it_is_told(void) {
+TEST(while_another_moves_nobody_waits_for_it_and_it_is_told) {
     begin();
     uint64_t count = shmq_slot_count(&q->first), put = 0, purged = 0, place = 0;
     shmq_delivery d;
@@ -54,7 +54,7 @@ static void while_another_moves_nobody_waits_for_it_and_it_is_told(void) {
     end();
 }
 
-static void times_to_live_come_back_with_it(void) {
+TEST(times_to_live_come_back_with_it) {
     begin();
     uint64_t number = 0, expires = shmq_now_ns() + 3600 * SECOND;
     struct iovec piece = {.iov_base = &number, .iov_len = sizeof number};
@@ -76,7 +76,7 @@ static void times_to_live_come_back_with_it(void) {
     end();
 }
 
-static void who_looks_or_chooses_finds_what_is_there(void) {
+TEST(who_looks_or_chooses_finds_what_is_there) {
     begin();
     put_numbers(q, 0, 6000);
     shmq_delivery d;
@@ -106,7 +106,7 @@ static void who_looks_or_chooses_finds_what_is_there(void) {
     end();
 }
 
-static void without_a_directory_all_stays_in_memory(void) {
+TEST(without_a_directory_all_stays_in_memory) {
     begin();
     char path[2000];
     memset(path, 'x', sizeof path);
@@ -121,11 +121,4 @@ static void without_a_directory_all_stays_in_memory(void) {
     end();
 }
 
-int main(void) {
-    a_browser_sees_all_of_it_wherever_it_is();
-    while_another_moves_nobody_waits_for_it_and_it_is_told();
-    times_to_live_come_back_with_it();
-    who_looks_or_chooses_finds_what_is_there();
-    without_a_directory_all_stays_in_memory();
-    return 0;
-}
+int main(void) { return run_tests(); }

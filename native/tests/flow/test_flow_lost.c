@@ -91,7 +91,7 @@ static uint64_t take_all(uint64_t put) {
     return missing;
 }
 
-static void a_spoilt_file_costs_its_messages_which_are_told_once(void) {
+TEST(a_spoilt_file_costs_its_messages_which_are_told_once) {
     void (*const ways[])(const char *path) = {delete,         empty,        shorten,        change_magic, change_count,
                                               count_too_many, change_index, make_directory, make_link,    make_pipe};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
@@ -111,7 +111,7 @@ static void a_spoilt_file_costs_its_messages_which_are_told_once(void) {
     }
 }
 
-static void all_files_deleted_cost_all_that_was_on_disk(void) {
+TEST(all_files_deleted_cost_all_that_was_on_disk) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t rows = shmq_flow_rows(q);
@@ -122,7 +122,7 @@ static void all_files_deleted_cost_all_that_was_on_disk(void) {
 }
 
 /* A browser sees the rest, and is told nothing. */
-static void a_browser_passes_what_is_lost(void) {
+TEST(a_browser_passes_what_is_lost) {
     begin();
     put_numbers(q, 0, MANY);
     find_directory();
@@ -141,7 +141,7 @@ static void a_browser_passes_what_is_lost(void) {
 }
 
 /* Out of reach is not lost. */
-static void a_file_that_cannot_be_read_stays(void) {
+TEST(a_file_that_cannot_be_read_stays) {
     if (geteuid() == 0 && (setegid(65534) != 0 || seteuid(65534) != 0)) {
         return; /* root reads everything */
     }
@@ -168,7 +168,7 @@ static void a_file_that_cannot_be_read_stays(void) {
 }
 
 /* Something else lies in the place of the directory: all is told, and goes on when it is put right. */
-static void a_directory_out_of_reach_is_told_and_nothing_is_lost(void) {
+TEST(a_directory_out_of_reach_is_told_and_nothing_is_lost) {
     begin();
     put_numbers(q, 0, MANY);
     find_directory();
@@ -198,7 +198,7 @@ static void a_directory_out_of_reach_is_told_and_nothing_is_lost(void) {
 }
 
 /* Garbage that cannot be deleted, and may be taken for rows. */
-static void garbage_that_stays_keeps_messages_in_memory(void) {
+TEST(garbage_that_stays_keeps_messages_in_memory) {
     begin();
     put_numbers(q, 0, MANY);
     find_directory();
@@ -223,12 +223,4 @@ static void garbage_that_stays_keeps_messages_in_memory(void) {
     end();
 }
 
-int main(void) {
-    a_spoilt_file_costs_its_messages_which_are_told_once();
-    all_files_deleted_cost_all_that_was_on_disk();
-    a_browser_passes_what_is_lost();
-    a_file_that_cannot_be_read_stays();
-    a_directory_out_of_reach_is_told_and_nothing_is_lost();
-    garbage_that_stays_keeps_messages_in_memory();
-    return 0;
-}
+int main(void) { return run_tests(); }

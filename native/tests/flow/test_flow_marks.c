@@ -9,7 +9,7 @@
 #include "flow_select.h"
 
 /* Until it can be written nobody brings anything back. */
-static void a_row_that_cannot_be_marked_is_marked_before_anything_else(void) {
+TEST(a_row_that_cannot_be_marked_is_marked_before_anything_else) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t place = place_of(6000);
@@ -26,7 +26,7 @@ static void a_row_that_cannot_be_marked_is_marked_before_anything_else(void) {
 }
 
 /* Its level flushes meanwhile, and the queue is counted: what is not marked yet is neither forgotten nor brought twice. */
-static void a_flush_marks_first_what_could_not_be_marked(void) {
+TEST(a_flush_marks_first_what_could_not_be_marked) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t place = place_of(6000);
@@ -42,7 +42,7 @@ static void a_flush_marks_first_what_could_not_be_marked(void) {
 }
 
 /* One wants them all, one by one, and the disk fails now and then. */
-static void a_search_goes_on_behind_a_disk_that_fails(void) {
+TEST(a_search_goes_on_behind_a_disk_that_fails) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t asked = 0;
@@ -67,7 +67,7 @@ static void a_search_goes_on_behind_a_disk_that_fails(void) {
 }
 
 /* The tail has come round, and stands behind an older one that was fetched: the count stays what it was. */
-static void recovery_believes_no_older_slot(void) {
+TEST(recovery_believes_no_older_slot) {
     begin();
     put_numbers(q, 0, MANY);
     shmq_ring *front = shmq_front_of(&q->first);
@@ -111,7 +111,7 @@ static void a_mover_dies_at(uint64_t place, enum faulty_death when) {
     CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
 }
 
-static void a_mover_that_dies_before_or_behind_the_mark_doubles_nothing(void) {
+TEST(a_mover_that_dies_before_or_behind_the_mark_doubles_nothing) {
     for (int behind = 0; behind < 2; behind++) {
         begin();
         put_numbers(q, 0, MANY);
@@ -128,7 +128,7 @@ static void a_mover_that_dies_before_or_behind_the_mark_doubles_nothing(void) {
 }
 
 /* Another process' mark is seen in a file that was read before; one that makes no sense loses the file, and is told. */
-static void a_changed_mark_is_told_and_doubles_nothing(void) {
+TEST(a_changed_mark_is_told_and_doubles_nothing) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t place = place_of(8000), first = 0;
@@ -172,12 +172,4 @@ static void a_changed_mark_is_told_and_doubles_nothing(void) {
     end();
 }
 
-int main(void) {
-    a_row_that_cannot_be_marked_is_marked_before_anything_else();
-    a_flush_marks_first_what_could_not_be_marked();
-    a_search_goes_on_behind_a_disk_that_fails();
-    recovery_believes_no_older_slot();
-    a_mover_that_dies_before_or_behind_the_mark_doubles_nothing();
-    a_changed_mark_is_told_and_doubles_nothing();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -65,7 +65,7 @@ static void look_for_one(actor *by) {
 }
 
 /* Shows S144, S182. */
-static void a_taker_that_does_not_wait_finds_what_a_mover_brings_meanwhile(void) {
+TEST(a_taker_that_does_not_wait_finds_what_a_mover_brings_meanwhile) {
     const deed looks = {.before = leave_only_rows, .act = look_for_one},
                ends = {.before = begin_turn, .act = end_the_flow};
     meetings_begin(flowing, a_few);
@@ -80,7 +80,7 @@ static void a_taker_that_does_not_wait_finds_what_a_mover_brings_meanwhile(void)
 }
 
 /* Shows S106, S202. */
-static void takers_meet_movers(void) {
+TEST(takers_meet_movers) {
     meetings_begin(flowing, some);
     MEET(brings, gets, 2);
     MEET(brings, browses, 2);
@@ -88,8 +88,4 @@ static void takers_meet_movers(void) {
     meetings_end();
 }
 
-int main(void) {
-    takers_meet_movers();
-    a_taker_that_does_not_wait_finds_what_a_mover_brings_meanwhile();
-    return 0;
-}
+int main(void) { return run_tests(); }

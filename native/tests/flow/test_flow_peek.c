@@ -38,7 +38,33 @@ static uint64_t peek_number(uint64_t *place) {
     return number_of(&d);
 }
 
-static void a_look_goes_to_the_first_row_at_or_above_a_place(void) {
+/* Other libraries have taken them all. In a process of its own, which has looked at no row yet. */
+TEST(without_a_thread_s_key_a_look_at_rows_is_refused_and_said_why) {
+    begin();
+    put_numbers(q, 0, MANY);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        pthread_key_t key;
+        shmq_delivery d;
+        uint64_t place = 0;
+        CHECK_EQUAL(shmq_member_after_fork(m), SHMQ_OK);
+        while (pthread_key_create(&key, NULL) == 0) {
+        }
+        for (int i = 0; i < 2; i++) {
+            CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_OS);
+            CHECK(strstr(shmq_trail(), "no pthread key is left") != NULL);
+        }
+        get_numbers(q, 0, MANY / 2); /* takers need none */
+        CHECK_EQUAL(shmq_member_leave(m, false), SHMQ_OK);
+        exit(0);
+    }
+    scratch_wait(child);
+    get_numbers(q, MANY / 2, MANY / 2);
+    end();
+}
+
+TEST(a_look_goes_to_the_first_row_at_or_above_a_place) {
     begin_in_memory();
     uint64_t first = memory_rows[0].place, place = 0;
     shmq_delivery d;
@@ -57,7 +83,7 @@ static void a_look_goes_to_the_first_row_at_or_above_a_place(void) {
 }
 
 /* Its taker is told; a browser has none of it, and cannot be told each time that it looks. */
-static void a_changed_row_is_passed_and_told_to_its_taker(void) {
+TEST(a_changed_row_is_passed_and_told_to_its_taker) {
     begin_in_memory();
     uint64_t number = memory_rows[0].place, place = 0, told = 0;
     unsigned char *bytes = (unsigned char *)(uintptr_t)memory_rows[0].bytes;
@@ -78,7 +104,7 @@ static void a_changed_row_is_passed_and_told_to_its_taker(void) {
     end();
 }
 
-static void a_row_that_came_in_by_itself_is_passed(void) {
+TEST(a_row_that_came_in_by_itself_is_passed) {
     begin_in_memory();
     uint64_t number = memory_rows[0].place, place = 0;
     const unsigned char *bytes = memory_rows[0].bytes;
@@ -92,7 +118,7 @@ static void a_row_that_came_in_by_itself_is_passed(void) {
 }
 
 /* A browser that goes on reads many rows in one turn. */
-static void what_was_read_with_others_is_passed_when_it_has_gone(void) {
+TEST(what_was_read_with_others_is_passed_when_it_has_gone) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t place = shmq_load_seq(&q->first.shm->low), first = peek_number(&place), turns;
@@ -118,7 +144,7 @@ static void what_was_read_with_others_is_passed_when_it_has_gone(void) {
     end();
 }
 
-static void a_browser_that_goes_back_among_what_it_has_read_sees_it_again(void) {
+TEST(a_browser_that_goes_back_among_what_it_has_read_sees_it_again) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t place = shmq_load_seq(&q->first.shm->low), first = peek_number(&place), turns;
@@ -136,7 +162,7 @@ static void a_browser_that_goes_back_among_what_it_has_read_sees_it_again(void) 
     end();
 }
 
-static void rows_of_a_broker_that_was_closed_are_not_those_of_the_next(void) {
+TEST(rows_of_a_broker_that_was_closed_are_not_those_of_the_next) {
     for (uint64_t from = 0; from < 10 * MANY; from += MANY) {
         begin();
         put_numbers(q, from, MANY);
@@ -155,7 +181,7 @@ static void rows_of_a_broker_that_was_closed_are_not_those_of_the_next(void) {
     }
 }
 
-static void where_the_store_has_no_rows_a_look_ends(void) {
+TEST(where_the_store_has_no_rows_a_look_ends) {
     begin();
     put_numbers(q, 0, MANY);
     shmq_delivery d;
@@ -170,7 +196,7 @@ static void where_the_store_has_no_rows_a_look_ends(void) {
     end();
 }
 
-static void a_disk_that_cannot_be_read_is_told_to_who_looks(void) {
+TEST(a_disk_that_cannot_be_read_is_told_to_who_looks) {
     begin();
     put_numbers(q, 0, MANY);
     faulty_begin(m);
@@ -189,7 +215,7 @@ static void a_disk_that_cannot_be_read_is_told_to_who_looks(void) {
 }
 
 /* Of each level the first row; what lies in memory counts elsewhere. */
-static void the_oldest_row_is_that_of_any_level(void) {
+TEST(the_oldest_row_is_that_of_any_level) {
     begin();
     uint64_t since = shmq_now_ns() / 2; /* the machine may have been up for a minute */
     for (uint32_t oldest = 0; oldest < 3; oldest++) {
@@ -220,7 +246,7 @@ static void the_oldest_row_is_that_of_any_level(void) {
     end();
 }
 
-static void while_another_moves_nobody_knows_the_oldest(void) {
+TEST(while_another_moves_nobody_knows_the_oldest) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t oldest = shmq_flow_oldest(q), place = 3000;
@@ -237,43 +263,4 @@ static void while_another_moves_nobody_knows_the_oldest(void) {
     end();
 }
 
-/* Other libraries have taken them all. In a process of its own, which has looked at no row yet. */
-static void without_a_thread_s_key_a_look_at_rows_is_refused_and_said_why(void) {
-    begin();
-    put_numbers(q, 0, MANY);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        pthread_key_t key;
-        shmq_delivery d;
-        uint64_t place = 0;
-        CHECK_EQUAL(shmq_member_after_fork(m), SHMQ_OK);
-        while (pthread_key_create(&key, NULL) == 0) {
-        }
-        for (int i = 0; i < 2; i++) {
-            CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_OS);
-            CHECK(strstr(shmq_trail(), "no pthread key is left") != NULL);
-        }
-        get_numbers(q, 0, MANY / 2); /* takers need none */
-        CHECK_EQUAL(shmq_member_leave(m, false), SHMQ_OK);
-        exit(0);
-    }
-    scratch_wait(child);
-    get_numbers(q, MANY / 2, MANY / 2);
-    end();
-}
-
-int main(void) {
-    without_a_thread_s_key_a_look_at_rows_is_refused_and_said_why();
-    a_look_goes_to_the_first_row_at_or_above_a_place();
-    a_changed_row_is_passed_and_told_to_its_taker();
-    a_row_that_came_in_by_itself_is_passed();
-    what_was_read_with_others_is_passed_when_it_has_gone();
-    a_browser_that_goes_back_among_what_it_has_read_sees_it_again();
-    rows_of_a_broker_that_was_closed_are_not_those_of_the_next();
-    where_the_store_has_no_rows_a_look_ends();
-    a_disk_that_cannot_be_read_is_told_to_who_looks();
-    the_oldest_row_is_that_of_any_level();
-    while_another_moves_nobody_knows_the_oldest();
-    return 0;
-}
+int main(void) { return run_tests(); }

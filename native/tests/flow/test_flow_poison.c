@@ -57,7 +57,7 @@ static void get_rest(uint64_t from, uint64_t failed_below, uint64_t every, uint6
     CHECK_EQUAL(get_number(q), UINT64_MAX);
 }
 
-static void they_are_found_on_disk_in_their_order_and_others_stay_there(void) {
+TEST(they_are_found_on_disk_in_their_order_and_others_stay_there) {
     begin_failed();
     shmq_delivery d;
     CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY); /* no limit */
@@ -72,7 +72,7 @@ static void they_are_found_on_disk_in_their_order_and_others_stay_there(void) {
 
 /* One is in the front ring, since it was delivered once more; one in the back ring among rows, since a consumer had it when
  * they went. Shows G5. */
-static void they_are_found_in_the_order_of_places_wherever_they_lie(void) {
+TEST(they_are_found_in_the_order_of_places_wherever_they_lie) {
     begin();
     slots = shmq_slot_count(&q->first);
     put_numbers(q, 0, slots);
@@ -103,7 +103,7 @@ static void looks_at_no_row(void) {
     shmq_turn_end(&t);
 }
 
-static void each_row_is_looked_at_once_until_the_settings_change(void) {
+TEST(each_row_is_looked_at_once_until_the_settings_change) {
     begin();
     slots = shmq_slot_count(&q->first);
     put_numbers(q, 0, slots);
@@ -123,7 +123,7 @@ static void each_row_is_looked_at_once_until_the_settings_change(void) {
     end();
 }
 
-static void where_none_has_failed_nobody_looks_at_rows(void) {
+TEST(where_none_has_failed_nobody_looks_at_rows) {
     begin();
     slots = shmq_slot_count(&q->first);
     put_numbers(q, 0, slots);
@@ -141,7 +141,7 @@ static void where_none_has_failed_nobody_looks_at_rows(void) {
 }
 
 /* Of a process that stands amid a turn, and of consumers with all slots of the front ring. */
-static void what_cannot_come_in_now_is_found_later(void) {
+TEST(what_cannot_come_in_now_is_found_later) {
     begin_failed();
     static shmq_delivery held[MANY];
     uint64_t count = 0, low = shmq_load_seq(&q->first.shm->low);
@@ -177,7 +177,7 @@ static void what_cannot_come_in_now_is_found_later(void) {
 }
 
 /* Its caller keeps what it has, since the queue of dead letters is full. */
-static void they_have_a_quarter_of_the_slots_at_most(void) {
+TEST(they_have_a_quarter_of_the_slots_at_most) {
     static shmq_delivery kept[MANY];
     begin();
     slots = shmq_slot_count(&q->first);
@@ -200,7 +200,7 @@ static void they_have_a_quarter_of_the_slots_at_most(void) {
 }
 
 /* So many failed in the hands of a consumer that chose them: they came in by themselves, and lie above rows that failed. */
-static void those_that_a_consumer_chose_do_not_go_first(void) {
+TEST(those_that_a_consumer_chose_do_not_go_first) {
     begin();
     slots = shmq_slot_count(&q->first);
     put_numbers(q, 0, slots);
@@ -238,7 +238,7 @@ static void those_that_a_consumer_chose_do_not_go_first(void) {
 }
 
 /* Dead letters may go to disk, too: what has come in leaves room there, a file at a time. */
-static void their_space_on_disk_is_free_as_they_go(void) {
+TEST(their_space_on_disk_is_free_as_they_go) {
     begin();
     slots = shmq_slot_count(&q->first);
     put_numbers(q, 0, slots);
@@ -258,7 +258,7 @@ static void their_space_on_disk_is_free_as_they_go(void) {
     end();
 }
 
-static void what_a_dead_mover_has_left_on_its_way_is_found(void) {
+TEST(what_a_dead_mover_has_left_on_its_way_is_found) {
     begin();
     put_numbers(q, 0, 8);
     fail_some(8, 1);
@@ -282,7 +282,7 @@ static void what_a_dead_mover_has_left_on_its_way_is_found(void) {
 }
 
 /* A process that died amid a change of the settings has left their seal open. */
-static void under_an_open_seal_each_row_is_looked_at_once_too(void) {
+TEST(under_an_open_seal_each_row_is_looked_at_once_too) {
     begin_failed();
     shmq_a64 *seal = &q->page->settings.seal;
     uint64_t sealed = shmq_load_seq(seal);
@@ -299,7 +299,7 @@ static void under_an_open_seal_each_row_is_looked_at_once_too(void) {
 }
 
 /* Housekeeping finds those, on disk as well, and counts them as expired. */
-static void what_has_expired_too_is_left_to_that(void) {
+TEST(what_has_expired_too_is_left_to_that) {
     begin();
     slots = shmq_slot_count(&q->first);
     uint64_t ends = shmq_now_ns() + SECOND / 4, number = 0;
@@ -329,7 +329,7 @@ static void what_has_expired_too_is_left_to_that(void) {
     end();
 }
 
-static void rows_that_cannot_be_read_are_told_of(void) {
+TEST(rows_that_cannot_be_read_are_told_of) {
     begin_failed();
     faulty_begin(m);
     scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
@@ -347,18 +347,4 @@ static void rows_that_cannot_be_read_are_told_of(void) {
     end();
 }
 
-int main(void) {
-    they_are_found_on_disk_in_their_order_and_others_stay_there();
-    they_are_found_in_the_order_of_places_wherever_they_lie();
-    each_row_is_looked_at_once_until_the_settings_change();
-    where_none_has_failed_nobody_looks_at_rows();
-    what_cannot_come_in_now_is_found_later();
-    they_have_a_quarter_of_the_slots_at_most();
-    those_that_a_consumer_chose_do_not_go_first();
-    their_space_on_disk_is_free_as_they_go();
-    what_a_dead_mover_has_left_on_its_way_is_found();
-    under_an_open_seal_each_row_is_looked_at_once_too();
-    what_has_expired_too_is_left_to_that();
-    rows_that_cannot_be_read_are_told_of();
-    return 0;
-}
+int main(void) { return run_tests(); }

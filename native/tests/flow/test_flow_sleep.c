@@ -108,7 +108,7 @@ static void drain(uint64_t in_hand) {
 
 /* All are threads of one process, which alone sleeps: none of them can watch it. A look at rows counts as something in hand.
  * Shows G5. */
-static void takers_that_want_none_of_the_rows_let_each_other_sleep(void) {
+TEST(takers_that_want_none_of_the_rows_let_each_other_sleep) {
     begin();
     put_numbers(q, 0, MANY);
     for (uint32_t i = 0; i < TAKERS; i++) {
@@ -137,7 +137,7 @@ static void starved(bool plain) {
     drain(count);
 }
 
-static void starved_takers_let_each_other_sleep(void) {
+TEST(starved_takers_let_each_other_sleep) {
     starved(true);
     starved(false);
 }
@@ -145,7 +145,7 @@ static void starved_takers_let_each_other_sleep(void) {
 static void patient(void) { m->patience_ns = other->patience_ns = 3600 * SECOND; /* nobody looks by time */ }
 
 /* The first one finds no slot for the rows; the other one wants nothing but what is put. Shows G5. */
-static void a_starved_taker_passes_the_wake_on(void) {
+TEST(a_starved_taker_passes_the_wake_on) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t count = hold_all();
@@ -188,7 +188,7 @@ static void begin_levels(void) {
 }
 
 /* A producer is about to put it, in the more important level. In the other one no slot is free for rows. Shows G5. */
-static void who_found_a_claim_above_rows_is_woken_for_it(void) {
+TEST(who_found_a_claim_above_rows_is_woken_for_it) {
     begin_levels();
     for (uint64_t i = 0; i < MANY; i++) {
         CHECK_EQUAL(put_as(q, i, 0), SHMQ_OK);
@@ -220,7 +220,7 @@ static bool is_none(void *context, const shmq_ring *level, const shmq_delivery *
 }
 
 /* It has joined as others do who have no directory. */
-static void a_member_without_a_backing_is_told_at_once_that_it_can_have_nothing(void) {
+TEST(a_member_without_a_backing_is_told_at_once_that_it_can_have_nothing) {
     begin();
     put_numbers(q, 0, MANY);
     get_numbers(q, 0, shmq_load_seq(&q->first.shm->low));
@@ -239,11 +239,4 @@ static void a_member_without_a_backing_is_told_at_once_that_it_can_have_nothing(
     drain(0);
 }
 
-int main(void) {
-    takers_that_want_none_of_the_rows_let_each_other_sleep();
-    starved_takers_let_each_other_sleep();
-    a_starved_taker_passes_the_wake_on();
-    who_found_a_claim_above_rows_is_woken_for_it();
-    a_member_without_a_backing_is_told_at_once_that_it_can_have_nothing();
-    return 0;
-}
+int main(void) { return run_tests(); }

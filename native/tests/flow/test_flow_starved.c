@@ -117,7 +117,7 @@ static bool none_is_woken(void) {
 }
 
 /* All slots of the front ring are in one's hands. Shows S144. */
-static void starved_takers_sleep_until_a_slot_is_free(void) {
+TEST(starved_takers_sleep_until_a_slot_is_free) {
     static shmq_delivery held[MANY];
     begin();
     put_numbers(q, 0, MANY);
@@ -147,7 +147,7 @@ static void starved_takers_sleep_until_a_slot_is_free(void) {
 }
 
 /* It would last for hours if it waited for a mover. */
-static void a_taker_that_does_not_wait_is_told_at_once_that_no_slot_is_free(void) {
+TEST(a_taker_that_does_not_wait_is_told_at_once_that_no_slot_is_free) {
     static shmq_delivery held[MANY];
     begin();
     put_numbers(q, 0, MANY);
@@ -167,7 +167,7 @@ static void a_taker_that_does_not_wait_is_told_at_once_that_no_slot_is_free(void
 }
 
 /* Also if it had got nothing but the lock. */
-static void who_found_the_lock_taken_is_told_by_whoever_has_it_next(void) {
+TEST(who_found_the_lock_taken_is_told_by_whoever_has_it_next) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t low = shmq_load_seq(&q->first.shm->low); /* number and place are one so far */
@@ -190,7 +190,7 @@ static void who_found_the_lock_taken_is_told_by_whoever_has_it_next(void) {
 }
 
 /* The rows that they want are gone, and the messages behind them are theirs. */
-static void starved_takers_are_told_of_rows_that_are_gone(void) {
+TEST(starved_takers_are_told_of_rows_that_are_gone) {
     begin();
     put_numbers(q, 0, MANY);
     static shmq_delivery held[MANY];
@@ -240,7 +240,7 @@ static bool is_other(void *context, const shmq_ring *level, const shmq_delivery 
 }
 
 /* One that came in by itself, and is in somebody's hands, or left for others. */
-static void what_was_fetched_costs_nobody_a_look_at_all_slots(void) {
+TEST(what_was_fetched_costs_nobody_a_look_at_all_slots) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t place = place_of(7000), asked = 0;
@@ -299,7 +299,7 @@ static void put_long(uint64_t count, uint64_t bytes) {
 }
 
 /* Its slot was changed behind its back. */
-static void a_row_that_cannot_be_shown_gives_its_block_back(void) {
+TEST(a_row_that_cannot_be_shown_gives_its_block_back) {
     begin();
     put_long(6000, 1000);
     shmq_mover t;
@@ -345,7 +345,7 @@ static uint64_t memory_in_use(void) {
     return all.uordblks + all.hblkhd;
 }
 
-static void a_thread_that_has_looked_leaves_no_memory(void) {
+TEST(a_thread_that_has_looked_leaves_no_memory) {
     begin();
     put_long(4500, 30000);
     CHECK(shmq_flow_rows(q) > 0);
@@ -362,13 +362,4 @@ static void a_thread_that_has_looked_leaves_no_memory(void) {
     end();
 }
 
-int main(void) {
-    starved_takers_sleep_until_a_slot_is_free();
-    a_taker_that_does_not_wait_is_told_at_once_that_no_slot_is_free();
-    who_found_the_lock_taken_is_told_by_whoever_has_it_next();
-    starved_takers_are_told_of_rows_that_are_gone();
-    what_was_fetched_costs_nobody_a_look_at_all_slots();
-    a_row_that_cannot_be_shown_gives_its_block_back();
-    a_thread_that_has_looked_leaves_no_memory();
-    return 0;
-}
+int main(void) { return run_tests(); }

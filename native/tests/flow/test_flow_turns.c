@@ -84,7 +84,7 @@ static shmq_status take(uint64_t *number, uint64_t until_ns) {
     return shmq_get(q, &g, &d);
 }
 
-static void a_taker_finds_what_is_on_disk_when_it_does_not_wait_or_no_longer(void) {
+TEST(a_taker_finds_what_is_on_disk_when_it_does_not_wait_or_no_longer) {
     uint64_t next = begin_on_disk(), number;
     others_get_on();
     CHECK_EQUAL(get_number(q), next++);
@@ -103,7 +103,7 @@ static void a_taker_finds_what_is_on_disk_when_it_does_not_wait_or_no_longer(voi
     end();
 }
 
-static void each_turn_is_counted(void) {
+TEST(each_turn_is_counted) {
     begin();
     put_numbers(q, 0, MANY);
     uint32_t turns = shmq_load_seq(&q->page->turns_begun), flushes = shmq_load_seq(&m->header->flushes);
@@ -122,7 +122,7 @@ static void each_turn_is_counted(void) {
     end();
 }
 
-static void a_taker_gives_up_beside_one_that_is_stopped(void) {
+TEST(a_taker_gives_up_beside_one_that_is_stopped) {
     uint64_t next = begin_on_disk(), number;
     another_is_stopped();
     CHECK_EQUAL(take(&number, shmq_now_ns() + PATIENCE / 10), SHMQ_EMPTY);
@@ -131,7 +131,7 @@ static void a_taker_gives_up_beside_one_that_is_stopped(void) {
     end();
 }
 
-static void a_taker_of_several_queues_does_so_too(void) {
+TEST(a_taker_of_several_queues_does_so_too) {
     uint64_t next = begin_on_disk();
     shmq_queue *second = scratch_flowing(m, "others", MEMORY);
     shmq_queue_wait of[2] = {{.q = second, .owner = shmq_self(second)}, {.q = q, .owner = shmq_self(q)}};
@@ -164,7 +164,7 @@ static shmq_status put_at_once(uint64_t number, uint64_t until_ns) {
     return status;
 }
 
-static void a_producer_finds_room_in_a_full_ring(void) {
+TEST(a_producer_finds_room_in_a_full_ring) {
     begin();
     m->patience_ns = other->patience_ns = PATIENCE;
     uint64_t put = shmq_slot_count(&q->first);
@@ -185,7 +185,7 @@ static void a_producer_finds_room_in_a_full_ring(void) {
 static void nothing(int signal) { (void)signal; }
 
 /* Its caller comes again after each signal. */
-static void a_producer_gives_up_also_when_signals_interrupt_it(void) {
+TEST(a_producer_gives_up_also_when_signals_interrupt_it) {
     begin();
     m->patience_ns = other->patience_ns = PATIENCE;
     uint64_t put = shmq_slot_count(&q->first), interrupted = 0;
@@ -222,7 +222,7 @@ static shmq_status put_big(uint64_t until_ns) {
     return status;
 }
 
-static void a_producer_finds_memory_that_others_free(void) {
+TEST(a_producer_finds_memory_that_others_free) {
     begin();
     m->patience_ns = other->patience_ns = PATIENCE;
     uint64_t put = 0, purged = 0;
@@ -256,7 +256,7 @@ static void limit_it(uint64_t count) {
     CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK);
 }
 
-static void a_producer_drops_the_oldest_though_it_is_on_disk(void) {
+TEST(a_producer_drops_the_oldest_though_it_is_on_disk) {
     uint64_t next = begin_on_disk();
     limit_it(MANY - next);
     others_get_on();
@@ -267,7 +267,7 @@ static void a_producer_drops_the_oldest_though_it_is_on_disk(void) {
     end();
 }
 
-static void a_full_ring_costs_no_message_while_others_get_on(void) {
+TEST(a_full_ring_costs_no_message_while_others_get_on) {
     begin();
     m->patience_ns = other->patience_ns = PATIENCE;
     uint64_t put = shmq_slot_count(&q->first);
@@ -286,7 +286,7 @@ static void a_full_ring_costs_no_message_while_others_get_on(void) {
 }
 
 /* Beside a mover that is stopped it is the oldest that can be had. */
-static void beside_one_that_is_stopped_a_newer_one_is_dropped(void) {
+TEST(beside_one_that_is_stopped_a_newer_one_is_dropped) {
     uint64_t next = begin_on_disk(), number, last, others = MANY - next;
     limit_it(others);
     another_is_stopped();
@@ -301,7 +301,7 @@ static void beside_one_that_is_stopped_a_newer_one_is_dropped(void) {
     end();
 }
 
-static void what_is_taken_by_its_place_comes(void) {
+TEST(what_is_taken_by_its_place_comes) {
     uint64_t next = begin_on_disk();
     shmq_delivery d;
     uint64_t place = shmq_load_seq(&q->first.shm->low) + 100;
@@ -318,17 +318,4 @@ static void what_is_taken_by_its_place_comes(void) {
     end();
 }
 
-int main(void) {
-    each_turn_is_counted();
-    a_taker_finds_what_is_on_disk_when_it_does_not_wait_or_no_longer();
-    a_taker_gives_up_beside_one_that_is_stopped();
-    a_taker_of_several_queues_does_so_too();
-    a_producer_finds_room_in_a_full_ring();
-    a_producer_gives_up_also_when_signals_interrupt_it();
-    a_producer_finds_memory_that_others_free();
-    a_producer_drops_the_oldest_though_it_is_on_disk();
-    a_full_ring_costs_no_message_while_others_get_on();
-    beside_one_that_is_stopped_a_newer_one_is_dropped();
-    what_is_taken_by_its_place_comes();
-    return 0;
-}
+int main(void) { return run_tests(); }

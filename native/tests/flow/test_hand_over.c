@@ -10,7 +10,7 @@ static uint64_t room(void) { return slots_of(shmq_front_of(&q->first)) / 4; }
 static bool flows(void) { return shmq_flow_is_on(shmq_load_seq(&q->first.shm->flow)); }
 
 /* Shows S103. */
-static void a_burst_that_the_front_ring_has_room_for_meets_no_disk(void) {
+TEST(a_burst_that_the_front_ring_has_room_for_meets_no_disk) {
     begin();
     uint64_t slots = slots_of(&q->first), put = 0, got = 0;
     put_numbers(q, 0, slots + room());
@@ -31,7 +31,7 @@ static void a_burst_that_the_front_ring_has_room_for_meets_no_disk(void) {
 }
 
 /* Shows S103. */
-static void a_queue_that_has_overflowed_has_its_front_in_memory(void) {
+TEST(a_queue_that_has_overflowed_has_its_front_in_memory) {
     begin();
     uint64_t slots = slots_of(&q->first), place = 0;
     put_numbers(q, 0, 2 * slots);
@@ -47,7 +47,7 @@ static void a_queue_that_has_overflowed_has_its_front_in_memory(void) {
     end();
 }
 
-static void what_is_in_somebody_s_hands_stays_and_is_first_when_it_comes_back(void) {
+TEST(what_is_in_somebody_s_hands_stays_and_is_first_when_it_comes_back) {
     begin();
     uint64_t slots = slots_of(&q->first);
     put_numbers(q, 0, 10);
@@ -98,7 +98,7 @@ static void die_amid(uint64_t shown) {
     shmq_store_seq(&q->page->unfinished, 1);
 }
 
-static void what_a_dead_mover_has_handed_over_comes_once(void) {
+TEST(what_a_dead_mover_has_handed_over_comes_once) {
     for (uint64_t shown = 0; shown <= 3; shown++) {
         begin();
         uint64_t slots = slots_of(&q->first);
@@ -112,7 +112,7 @@ static void what_a_dead_mover_has_handed_over_comes_once(void) {
     }
 }
 
-static void what_was_handed_over_is_no_row(void) {
+TEST(what_was_handed_over_is_no_row) {
     begin();
     uint64_t slots = slots_of(&q->first);
     put_numbers(q, 0, 2 * slots);
@@ -125,11 +125,4 @@ static void what_was_handed_over_is_no_row(void) {
     end();
 }
 
-int main(void) {
-    a_burst_that_the_front_ring_has_room_for_meets_no_disk();
-    a_queue_that_has_overflowed_has_its_front_in_memory();
-    what_is_in_somebody_s_hands_stays_and_is_first_when_it_comes_back();
-    what_a_dead_mover_has_handed_over_comes_once();
-    what_was_handed_over_is_no_row();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -50,7 +50,7 @@ static void remove_file(const char *directory, const char *name) {
     CHECK(unlink(file) == 0);
 }
 
-static void names_are_a_queue_s_only_as_they_are_written(void) {
+TEST(names_are_a_queue_s_only_as_they_are_written) {
     static const char *const theirs[] = {"3.1", "0.0", "4095.4294967295", "3.1.9"};
     static const char *const others[] = {"",     "3",       "3.",   "x.1",  "03.1",      "3.1x",
                                          "3.1.", "3.1.2.4", "3 .1", "+3.1", "unfinished"};
@@ -68,7 +68,7 @@ static void names_are_a_queue_s_only_as_they_are_written(void) {
     CHECK(!shmq_rows_file_place("00000000000000FF", &place));
 }
 
-static void all_of_them_have_the_mode_of_the_broker_s_directory(void) {
+TEST(all_of_them_have_the_mode_of_the_broker_s_directory) {
     static const mode_t modes[] = {0700, 0770, 0750};
     mode_t mask = umask(077);
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
@@ -85,7 +85,7 @@ static void all_of_them_have_the_mode_of_the_broker_s_directory(void) {
 }
 
 /* A process was killed before it gave a directory its mode. It is empty, and made anew; else it stays as it is. */
-static void one_that_has_not_got_its_mode_is_made_anew_while_it_is_empty(void) {
+TEST(one_that_has_not_got_its_mode_is_made_anew_while_it_is_empty) {
     struct stat as;
     begin(0770);
     CHECK(mkdir(all, 0700) == 0 && mkdir(parent, 0700) == 0);
@@ -102,7 +102,7 @@ static void one_that_has_not_got_its_mode_is_made_anew_while_it_is_empty(void) {
     end();
 }
 
-static void what_is_no_directory_stays_and_is_told(void) {
+TEST(what_is_no_directory_stays_and_is_told) {
     struct stat as;
     begin(0700);
     make_file(top, "disk", 0600);
@@ -123,7 +123,7 @@ static void what_is_no_directory_stays_and_is_told(void) {
 }
 
 /* Of this index. Those of other queues are in use, and what is named otherwise is another program's. */
-static void the_next_queue_of_an_index_deletes_what_earlier_ones_have_left(void) {
+TEST(the_next_queue_of_an_index_deletes_what_earlier_ones_have_left) {
     static const char *const left[] = {"3.1", "3.1.2", "3.4"}, *const others[] = {"4.1", "33.1", "3.x", "notes"};
     struct stat as;
     char one[200];
@@ -153,7 +153,7 @@ static void the_next_queue_of_an_index_deletes_what_earlier_ones_have_left(void)
     end();
 }
 
-static void a_file_of_another_program_stays_with_its_directory(void) {
+TEST(a_file_of_another_program_stays_with_its_directory) {
     struct stat as;
     begin(0700);
     CHECK(shmq_rows_directory_make(AT_FDCWD, path, &as, true));
@@ -168,7 +168,7 @@ static void a_file_of_another_program_stays_with_its_directory(void) {
     end();
 }
 
-static void a_private_directory_of_another_user_is_refused(void) {
+TEST(a_private_directory_of_another_user_is_refused) {
     struct stat as;
     if (geteuid() == 0) { /* else nobody can make one */
         begin(0700);
@@ -181,7 +181,7 @@ static void a_private_directory_of_another_user_is_refused(void) {
 }
 
 /* As a user to whom modes mean something. */
-static void a_file_that_another_user_s_process_has_begun_is_begun_anew(void) {
+TEST(a_file_that_another_user_s_process_has_begun_is_begun_anew) {
     struct stat as = {.st_mode = 0660, .st_gid = getegid()};
     bool root = geteuid() == 0;
     begin(0700);
@@ -206,14 +206,4 @@ static void a_file_that_another_user_s_process_has_begun_is_begun_anew(void) {
     end();
 }
 
-int main(void) {
-    names_are_a_queue_s_only_as_they_are_written();
-    all_of_them_have_the_mode_of_the_broker_s_directory();
-    one_that_has_not_got_its_mode_is_made_anew_while_it_is_empty();
-    what_is_no_directory_stays_and_is_told();
-    the_next_queue_of_an_index_deletes_what_earlier_ones_have_left();
-    a_file_of_another_program_stays_with_its_directory();
-    a_private_directory_of_another_user_is_refused();
-    a_file_that_another_user_s_process_has_begun_is_begun_anew();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -29,7 +29,7 @@ static void put_later(shmq_queue *to, uint64_t from, uint64_t count, uint64_t de
 static uint64_t waiting(void) { return shmq_waiting_rows(q).count; }
 
 /* Shows G5. */
-static void more_wait_than_there_are_slots_and_others_pass(void) {
+TEST(more_wait_than_there_are_slots_and_others_pass) {
     begin();
     put_later(q, 0, MANY, HOUR);
     CHECK(waiting() >= MANY - shmq_slot_count(&q->first));
@@ -56,7 +56,7 @@ static void more_wait_than_there_are_slots_and_others_pass(void) {
 }
 
 /* Shows that place and time are kept: what is due is first, though it comes from disk behind others. */
-static void what_is_due_comes_at_its_place(void) {
+TEST(what_is_due_comes_at_its_place) {
     begin();
     uint64_t due = shmq_now_ns() + 2 * SECOND, waited;
     put_numbers(q, 0, 2);
@@ -89,7 +89,7 @@ static void what_is_due_comes_at_its_place(void) {
 }
 
 /* Shows G5. */
-static void each_comes_when_it_is_due_however_they_lie(void) {
+TEST(each_comes_when_it_is_due_however_they_lie) {
     begin();
     uint64_t now = shmq_now_ns(), got = 0, waited, latest = 0;
     for (uint64_t i = 0; i < MANY; i++) {
@@ -106,7 +106,7 @@ static void each_comes_when_it_is_due_however_they_lie(void) {
     end();
 }
 
-static void a_taker_asleep_is_woken_when_one_is_due(void) {
+TEST(a_taker_asleep_is_woken_when_one_is_due) {
     begin();
     uint64_t due = shmq_now_ns() + SECOND / 2, waited;
     put_later(q, 0, shmq_slot_count(&q->first), HOUR);
@@ -122,7 +122,7 @@ static void a_taker_asleep_is_woken_when_one_is_due(void) {
 }
 
 /* Shows G5. */
-static void browsers_and_movers_find_them_at_their_places(void) {
+TEST(browsers_and_movers_find_them_at_their_places) {
     begin();
     const uint64_t many = 6 * shmq_slot_count(&q->first);
     for (uint64_t i = 0; i < many; i++) { /* each third one is ready */
@@ -154,7 +154,7 @@ static void browsers_and_movers_find_them_at_their_places(void) {
     end();
 }
 
-static void what_expires_before_it_is_due_is_dropped(void) {
+TEST(what_expires_before_it_is_due_is_dropped) {
     begin();
     uint64_t now = shmq_now_ns();
     for (uint64_t i = 0; i < MANY; i++) {
@@ -169,7 +169,7 @@ static void what_expires_before_it_is_due_is_dropped(void) {
     end();
 }
 
-static void limits_count_what_waits_on_disk(void) {
+TEST(limits_count_what_waits_on_disk) {
     scratch_create_flowing();
     scratch_spill_begin();
     m = scratch_attach_flowing();
@@ -191,7 +191,7 @@ static void limits_count_what_waits_on_disk(void) {
 }
 
 /* As a mover leaves it that dies behind W2; and behind the decision, as `decided` rows say. */
-static void a_death_amid_a_turn_leaves_each_message_once(void) {
+TEST(a_death_amid_a_turn_leaves_each_message_once) {
     for (int decided = 0; decided < 2; decided++) {
         begin();
         put_later(q, 0, 10, HOUR);
@@ -219,7 +219,7 @@ static void a_death_amid_a_turn_leaves_each_message_once(void) {
     }
 }
 
-static void files_that_are_lost_are_counted_out(void) {
+TEST(files_that_are_lost_are_counted_out) {
     begin();
     uint64_t due = shmq_now_ns() + 2 * SECOND, got = 0;
     for (uint64_t i = 0; i < MANY; i++) {
@@ -243,7 +243,7 @@ static void files_that_are_lost_are_counted_out(void) {
     end();
 }
 
-static void a_full_disk_keeps_them_in_their_slots(void) {
+TEST(a_full_disk_keeps_them_in_their_slots) {
     begin();
     uint64_t disk = m->disk, put = 0;
     m->disk = 20000;
@@ -261,7 +261,7 @@ static void a_full_disk_keeps_them_in_their_slots(void) {
     end();
 }
 
-static void what_is_wanted_before_its_time_comes_in_held_and_may_go_again(void) {
+TEST(what_is_wanted_before_its_time_comes_in_held_and_may_go_again) {
     begin();
     shmq_queue *more = scratch_flowing(m, "more", MEMORY);
     put_later(q, 0, MANY, HOUR);
@@ -296,7 +296,7 @@ static void what_is_wanted_before_its_time_comes_in_held_and_may_go_again(void) 
 }
 
 /* Each write has its rows by time, and all that a lap held is one: so a look touches few files. */
-static void files_have_their_rows_in_the_order_of_their_times(void) {
+TEST(files_have_their_rows_in_the_order_of_their_times) {
     static shmq_row_life lives[SHMQ_FILE_ROWS];
     begin();
     uint64_t now = shmq_now_ns(), slots = shmq_slot_count(&q->first), first = 0, file = UINT64_MAX, files = 0;
@@ -324,7 +324,7 @@ static void files_have_their_rows_in_the_order_of_their_times(void) {
 }
 
 /* It makes rows due earlier than their files were sorted by. Shows G5. */
-static void max_ttl_holds_for_what_waits_on_disk(void) {
+TEST(max_ttl_holds_for_what_waits_on_disk) {
     begin();
     for (uint64_t i = 0; i < MANY; i++) {
         CHECK_EQUAL(put_at(q, i, shmq_now_ns() + HOUR + i * 7919 % MANY * SECOND, 0), SHMQ_OK);
@@ -349,19 +349,4 @@ static void max_ttl_holds_for_what_waits_on_disk(void) {
     end();
 }
 
-int main(void) {
-    more_wait_than_there_are_slots_and_others_pass();
-    what_is_due_comes_at_its_place();
-    each_comes_when_it_is_due_however_they_lie();
-    a_taker_asleep_is_woken_when_one_is_due();
-    browsers_and_movers_find_them_at_their_places();
-    what_expires_before_it_is_due_is_dropped();
-    limits_count_what_waits_on_disk();
-    a_death_amid_a_turn_leaves_each_message_once();
-    files_that_are_lost_are_counted_out();
-    a_full_disk_keeps_them_in_their_slots();
-    what_is_wanted_before_its_time_comes_in_held_and_may_go_again();
-    files_have_their_rows_in_the_order_of_their_times();
-    max_ttl_holds_for_what_waits_on_disk();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -27,7 +27,7 @@ static void four(shmq_queue *q) {
     }
 }
 
-static void takers_of_groups_meet(void) {
+TEST(takers_of_groups_meet) {
     meeting_put = put_in_group;
     meetings_begin(grouped, four);
     MEET(gets, gets, 10);
@@ -39,7 +39,4 @@ static void takers_of_groups_meet(void) {
     meetings_end();
 }
 
-int main(void) {
-    takers_of_groups_meet();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -20,7 +20,7 @@ static shmq_status declare(const char *name, shmq_declaration d, shmq_queue **q)
 
 static uint64_t damage(void) { return shmq_load_seq(&m->header->damage); }
 
-static void a_name_that_does_not_match_its_hash_is_told(void) {
+TEST(a_name_that_does_not_match_its_hash_is_told) {
     begin();
     shmq_queue *q = scratch_queue(m, "jobs", 0, true);
     char name[SHMQ_NAME_MAX + 1];
@@ -46,7 +46,7 @@ static void a_name_that_does_not_match_its_hash_is_told(void) {
     end();
 }
 
-static void no_other_queue_is_made_beside_one_that_damage_hides(void) {
+TEST(no_other_queue_is_made_beside_one_that_damage_hides) {
     begin();
     shmq_queue *q = scratch_queue(m, "jobs", 0, true), *none = NULL, *fine;
     shmq_declaration d = {.create = true};
@@ -73,7 +73,7 @@ static void no_other_queue_is_made_beside_one_that_damage_hides(void) {
     end();
 }
 
-static void settings_that_are_damaged_are_agreed_with_by_nobody(void) {
+TEST(settings_that_are_damaged_are_agreed_with_by_nobody) {
     begin();
     shmq_queue *q = scratch_queue(m, "jobs", 10, true), *again = NULL;
     shmq_declaration d = {.given = 1u << SHMQ_SET_MAXSIZE, .maxsize = 10, .create = true};
@@ -91,7 +91,7 @@ static void settings_that_are_damaged_are_agreed_with_by_nobody(void) {
     end();
 }
 
-static void what_is_not_there_or_closed_is_not_altered(void) {
+TEST(what_is_not_there_or_closed_is_not_altered) {
     begin();
     shmq_queue *q = scratch_queue(m, "jobs", 10, true);
     shmq_declaration d = {.given = 1u << SHMQ_SET_MAXSIZE, .maxsize = 20};
@@ -110,7 +110,7 @@ static void what_is_not_there_or_closed_is_not_altered(void) {
 }
 
 /* One that stays in memory has a slot for each. One that may flow has as many as memory allows, and the rest on disk. */
-static void a_maxsize_beyond_all_rings_is_for_queues_that_flow(void) {
+TEST(a_maxsize_beyond_all_rings_is_for_queues_that_flow) {
     begin();
     shmq_queue *q = NULL;
     shmq_declaration d = {.given = 1u << SHMQ_SET_MAXSIZE, .maxsize = UINT64_C(1) << 40, .create = true};
@@ -140,7 +140,7 @@ static void a_maxsize_beyond_all_rings_is_for_queues_that_flow(void) {
 }
 
 /* Of the levels of a queue: each ring has to lie in the run of the first. */
-static void a_run_that_leads_elsewhere_is_refused(void) {
+TEST(a_run_that_leads_elsewhere_is_refused) {
     begin();
     shmq_queue *before = scratch_queue(m, "before", 0, true), *q = scratch_queue(m, "jobs", 0, true), view;
     shmq_ring_shm *ring = q->first.shm;
@@ -165,12 +165,4 @@ static void a_run_that_leads_elsewhere_is_refused(void) {
     end();
 }
 
-int main(void) {
-    a_name_that_does_not_match_its_hash_is_told();
-    no_other_queue_is_made_beside_one_that_damage_hides();
-    settings_that_are_damaged_are_agreed_with_by_nobody();
-    what_is_not_there_or_closed_is_not_altered();
-    a_maxsize_beyond_all_rings_is_for_queues_that_flow();
-    a_run_that_leads_elsewhere_is_refused();
-    return 0;
-}
+int main(void) { return run_tests(); }

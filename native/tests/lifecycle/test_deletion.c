@@ -80,7 +80,7 @@ static void begin_deletion_and_die(void) {
     scratch_kill(b); /* in the lock */
 }
 
-static void test_a_death_behind_the_first_step_leaves_a_queue_that_nobody_finds(void) {
+TEST(test_a_death_behind_the_first_step_leaves_a_queue_that_nobody_finds) {
     begin();
     shmq_delivery taken = receive(qa, shmq_self(qa));
     begin_deletion_and_die();
@@ -97,7 +97,7 @@ static void test_a_death_behind_the_first_step_leaves_a_queue_that_nobody_finds(
 }
 
 /* Shows E15, E16, R16. */
-static void test_a_queue_with_entries_left_is_emptied_by_the_reaper(void) {
+TEST(test_a_queue_with_entries_left_is_emptied_by_the_reaper) {
     begin();
     shmq_delivery stolen;
     CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
@@ -112,7 +112,7 @@ static void test_a_queue_with_entries_left_is_emptied_by_the_reaper(void) {
 }
 
 /* Shows R16. */
-static void test_what_is_in_hand_can_be_settled_and_then_the_memory_goes_back(void) {
+TEST(test_what_is_in_hand_can_be_settled_and_then_the_memory_goes_back) {
     begin();
     uint64_t free_before = shmq_granules_free(a);
     shmq_delivery taken = receive(qa, shmq_self(qa));
@@ -140,7 +140,7 @@ static void test_what_is_in_hand_can_be_settled_and_then_the_memory_goes_back(vo
 }
 
 /* Shows E15, R16. */
-static void test_what_comes_back_goes_with_its_queue(void) {
+TEST(test_what_comes_back_goes_with_its_queue) {
     begin();
     shmq_delivery first = receive(qa, shmq_self(qa)), second = receive(qb, shmq_self(qb));
     shmq_delivery third = receive(qa, shmq_self(qa));
@@ -158,7 +158,7 @@ static void test_what_comes_back_goes_with_its_queue(void) {
     leave_both();
 }
 
-static void test_what_was_only_offered_goes_with_its_queue(void) {
+TEST(test_what_was_only_offered_goes_with_its_queue) {
     begin();
     shmq_delivery offered, late;
     CHECK_EQUAL(shmq_offer(qb, shmq_self(qb), &offered), SHMQ_OK);
@@ -189,7 +189,7 @@ static shmq_outgoing outgoing(struct iovec *piece, const void *bytes, size_t len
 }
 
 /* Shows R16. A put that looked at the queue before it was deleted, and publishes behind it. */
-static void test_a_put_that_comes_too_late_takes_its_message_back(void) {
+TEST(test_a_put_that_comes_too_late_takes_its_message_back) {
     begin_with("dead_letters");
     static const unsigned char big[1000];
     struct iovec pieces[4];
@@ -215,7 +215,7 @@ static void test_a_put_that_comes_too_late_takes_its_message_back(void) {
 }
 
 /* Shows R3, R16, E13. */
-static void test_what_a_dead_holder_had_goes_with_its_queue(void) {
+TEST(test_what_a_dead_holder_had_goes_with_its_queue) {
     begin();
     (void)receive(qb, shmq_self(qb));
     uint32_t row;
@@ -229,7 +229,7 @@ static void test_what_a_dead_holder_had_goes_with_its_queue(void) {
     end();
 }
 
-static void test_who_leaves_with_messages_in_hand_leaves_nothing_there(void) {
+TEST(test_who_leaves_with_messages_in_hand_leaves_nothing_there) {
     begin();
     (void)receive(qb, shmq_self(qb));
     CHECK_EQUAL(shmq_queue_delete(qa), SHMQ_OK);
@@ -242,7 +242,7 @@ static void test_who_leaves_with_messages_in_hand_leaves_nothing_there(void) {
 static uint64_t due(void) { return shmq_due_time(shmq_load_seq(&a->header->due)); }
 
 /* Shows E15, R16. */
-static void test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_burial(void) {
+TEST(test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_burial) {
     begin_with("dead_letters");
     char name[SHMQ_NAME_MAX + 1];
     uint32_t incarnation;
@@ -283,7 +283,7 @@ static void test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_buri
 }
 
 /* The ring turns under the oldest: the next ones lie in slots before its own. */
-static void test_what_is_left_is_buried_in_order_however_the_ring_has_turned(void) {
+TEST(test_what_is_left_is_buried_in_order_however_the_ring_has_turned) {
     begin_with("dead_letters");
     shmq_delivery old = {0}, left;
     for (uint64_t i = 0; i < 4; i++) {
@@ -313,7 +313,7 @@ static void test_what_is_left_is_buried_in_order_however_the_ring_has_turned(voi
     leave_both();
 }
 
-static void test_what_a_dead_holder_had_waits_for_its_burial(void) {
+TEST(test_what_a_dead_holder_had_waits_for_its_burial) {
     begin_with("dead_letters");
     shmq_delivery left;
     for (int i = 0; i < 4; i++) {
@@ -346,7 +346,7 @@ static void *sleep_there(void *nothing) {
 }
 
 /* Shows C14, G4. */
-static void test_who_sleeps_at_it_is_woken(void) {
+TEST(test_who_sleeps_at_it_is_woken) {
     begin();
     for (uint64_t i = 0; i < 4; i++) {
         CHECK_EQUAL(get_number(qa), i);
@@ -363,18 +363,4 @@ static void test_who_sleeps_at_it_is_woken(void) {
     end();
 }
 
-int main(void) {
-    test_a_death_behind_the_first_step_leaves_a_queue_that_nobody_finds();
-    test_a_queue_with_entries_left_is_emptied_by_the_reaper();
-    test_what_is_in_hand_can_be_settled_and_then_the_memory_goes_back();
-    test_what_comes_back_goes_with_its_queue();
-    test_what_was_only_offered_goes_with_its_queue();
-    test_a_put_that_comes_too_late_takes_its_message_back();
-    test_what_a_dead_holder_had_goes_with_its_queue();
-    test_who_leaves_with_messages_in_hand_leaves_nothing_there();
-    test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_burial();
-    test_what_is_left_is_buried_in_order_however_the_ring_has_turned();
-    test_what_a_dead_holder_had_waits_for_its_burial();
-    test_who_sleeps_at_it_is_woken();
-    return 0;
-}
+int main(void) { return run_tests(); }

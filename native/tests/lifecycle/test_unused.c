@@ -55,7 +55,7 @@ static bool is_there(void) {
     return status == SHMQ_OK;
 }
 
-static void it_goes_with_what_is_in_it(void) {
+TEST(it_goes_with_what_is_in_it) {
     begin(300 * MS);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     uint64_t at = shmq_unused_due(qa);
@@ -70,7 +70,7 @@ static void it_goes_with_what_is_in_it(void) {
     end();
 }
 
-static void before_its_time_it_stays(void) {
+TEST(before_its_time_it_stays) {
     begin(LONG);
     look();
     CHECK(is_there());
@@ -79,7 +79,7 @@ static void before_its_time_it_stays(void) {
     end();
 }
 
-static void while_it_has_a_consumer_it_stays(void) {
+TEST(while_it_has_a_consumer_it_stays) {
     begin(LONG);
     uint32_t getter = open_row(qb, SHMQ_GETTER), browser = open_row(qa, SHMQ_BROWSER);
     CHECK(shmq_unused_due(qa) != SHMQ_DUE_NEVER); /* these are none */
@@ -99,7 +99,7 @@ static void while_it_has_a_consumer_it_stays(void) {
     end();
 }
 
-static void a_consumer_that_dies_is_one_that_has_gone(void) {
+TEST(a_consumer_that_dies_is_one_that_has_gone) {
     begin(LONG);
     (void)open_row(qb, SHMQ_CONSUMER);
     let_it_be_old();
@@ -115,7 +115,7 @@ static void a_consumer_that_dies_is_one_that_has_gone(void) {
     scratch_remove();
 }
 
-static void with_zero_it_waits_for_its_first_consumer(void) {
+TEST(with_zero_it_waits_for_its_first_consumer) {
     begin(0);
     CHECK_EQUAL(since(), 0);
     look();
@@ -132,7 +132,7 @@ static void with_zero_it_waits_for_its_first_consumer(void) {
 }
 
 /* A thread that waits in a get has no row of a consumer, but the queue is used. */
-static void who_waits_for_a_message_uses_it(void) {
+TEST(who_waits_for_a_message_uses_it) {
     begin(LONG);
     uint32_t row = open_row(qb, SHMQ_GETTER);
     let_it_be_old();
@@ -148,7 +148,7 @@ static void who_waits_for_a_message_uses_it(void) {
     end();
 }
 
-static void what_goes_to_the_dead_is_left_to_the_interpreter(void) {
+TEST(what_goes_to_the_dead_is_left_to_the_interpreter) {
     begin(LONG);
     shmq_declaration d = {.given = 1u << SHMQ_SET_DEAD_LETTER, .dead_letter = "dead", .dead_letter_len = 4};
     int differs = -1;
@@ -163,7 +163,7 @@ static void what_goes_to_the_dead_is_left_to_the_interpreter(void) {
 }
 
 /* A process that does what is due waits for no other: another one has the lock of the structure, perhaps for long. */
-static void while_the_structure_is_locked_it_stays_until_later(void) {
+TEST(while_the_structure_is_locked_it_stays_until_later) {
     begin(LONG);
     let_it_be_old();
     CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
@@ -177,7 +177,7 @@ static void while_the_structure_is_locked_it_stays_until_later(void) {
 }
 
 /* Between the look and the lock: it is asked again under the lock. */
-static void a_consumer_that_comes_in_time_keeps_it(void) {
+TEST(a_consumer_that_comes_in_time_keeps_it) {
     begin(LONG);
     let_it_be_old();
     uint64_t now = shmq_now_ns();
@@ -189,7 +189,7 @@ static void a_consumer_that_comes_in_time_keeps_it(void) {
     end();
 }
 
-static void altered_its_time_begins_anew(void) {
+TEST(altered_its_time_begins_anew) {
     begin(SHMQ_NEVER);
     CHECK_EQUAL(since(), 0);
     shmq_declaration d = {0};
@@ -208,7 +208,7 @@ static void altered_its_time_begins_anew(void) {
 }
 
 /* Damage, or the longest of times: no sum runs over. */
-static void a_time_beyond_all_times_never_comes(void) {
+TEST(a_time_beyond_all_times_never_comes) {
     begin(LONG);
     shmq_store_seq(&qa->page->settings.expires_ns, SHMQ_NEVER - 1);
     shmq_store_seq(&a->header->due, 0);
@@ -222,17 +222,4 @@ static void a_time_beyond_all_times_never_comes(void) {
     end();
 }
 
-int main(void) {
-    it_goes_with_what_is_in_it();
-    before_its_time_it_stays();
-    while_it_has_a_consumer_it_stays();
-    a_consumer_that_dies_is_one_that_has_gone();
-    with_zero_it_waits_for_its_first_consumer();
-    who_waits_for_a_message_uses_it();
-    what_goes_to_the_dead_is_left_to_the_interpreter();
-    while_the_structure_is_locked_it_stays_until_later();
-    a_consumer_that_comes_in_time_keeps_it();
-    altered_its_time_begins_anew();
-    a_time_beyond_all_times_never_comes();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -33,7 +33,7 @@ static void check_room(uint64_t room) {
     CHECK_EQUAL(count(), 0);
 }
 
-static void whatever_state_a_message_is_in_it_counts(void) {
+TEST(whatever_state_a_message_is_in_it_counts) {
     begin(3);
     for (uint64_t i = 0; i < 3; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
@@ -55,7 +55,7 @@ static void whatever_state_a_message_is_in_it_counts(void) {
 }
 
 /* Shows R13, R20. */
-static void a_death_between_count_and_slot_is_counted_anew(void) {
+TEST(a_death_between_count_and_slot_is_counted_anew) {
     begin(5);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     shmq_moving(qb, 1);
@@ -78,7 +78,7 @@ static void a_death_between_count_and_slot_is_counted_anew(void) {
 }
 
 /* Shows R20. */
-static void a_recount_is_not_believed_while_somebody_moves(void) {
+TEST(a_recount_is_not_believed_while_somebody_moves) {
     begin(2);
     shmq_store_seq(&qa->page->recount_due, 1);
     shmq_moving(qb, 1);
@@ -92,7 +92,7 @@ static void a_recount_is_not_believed_while_somebody_moves(void) {
     end();
 }
 
-static void a_limit_that_comes_late_counts_what_is_there(void) {
+TEST(a_limit_that_comes_late_counts_what_is_there) {
     begin(0);
     for (uint64_t i = 0; i < 6; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
@@ -113,7 +113,7 @@ static void a_limit_that_comes_late_counts_what_is_there(void) {
     end();
 }
 
-static void a_free_slot_is_found_wherever_it_is(void) {
+TEST(a_free_slot_is_found_wherever_it_is) {
     begin(SHMQ_RING_MIN);
     static shmq_delivery taken[SHMQ_RING_MIN];
     for (uint64_t i = 0; i < SHMQ_RING_MIN; i++) {
@@ -134,7 +134,7 @@ static void a_free_slot_is_found_wherever_it_is(void) {
     end();
 }
 
-static void waiting_producers_are_counted_without_the_dead(void) {
+TEST(waiting_producers_are_counted_without_the_dead) {
     begin(1);
     shmq_ring_shm *ring = qa->first.shm;
     join_room(qa, qa->counters);
@@ -158,7 +158,7 @@ static void die_between(const shmq_waiters *w) {
     shmq_add_seq(w->sum, (UINT64_C(1) << 32) + 1);
 }
 
-static void a_death_amid_joining_leaves_no_waiter_too_many(void) {
+TEST(a_death_amid_joining_leaves_no_waiter_too_many) {
     begin(1);
     shmq_ring_shm *ring = qa->first.shm;
     shmq_waiters room = shmq_room_waiters(qb, qb->counters), memory = shmq_memory_waiters(b, b->process);
@@ -175,7 +175,7 @@ static void a_death_amid_joining_leaves_no_waiter_too_many(void) {
 }
 
 /* Somebody else is in between: what is his cannot be told from what is the dead one's. The next who is reaped tells it. */
-static void a_recount_of_waiters_takes_nothing_from_who_is_in_between(void) {
+TEST(a_recount_of_waiters_takes_nothing_from_who_is_in_between) {
     begin(1);
     shmq_ring_shm *ring = qa->first.shm;
     shmq_member *c = scratch_attach();
@@ -213,7 +213,7 @@ static uint64_t attached(shmq_member *m, const shmq_queue *q) {
     return shmq_load_seq(&shmq_counters_at(m, m->row, q->index)->attached);
 }
 
-static void a_process_says_which_queue_it_uses_from_its_first_handle_to_its_last(void) {
+TEST(a_process_says_which_queue_it_uses_from_its_first_handle_to_its_last) {
     begin(0);
     shmq_queue *again = NULL;
     CHECK_EQUAL(attached(a, qa), (uint64_t)qa->incarnation + 1);
@@ -245,7 +245,7 @@ static void *bind_and_unbind(void *context) {
     return NULL;
 }
 
-static void threads_that_bind_and_unbind_never_lose_the_word(void) {
+TEST(threads_that_bind_and_unbind_never_lose_the_word) {
     begin(0);
     uint32_t index = qb->index;
     pthread_t threads[4];
@@ -261,7 +261,7 @@ static void threads_that_bind_and_unbind_never_lose_the_word(void) {
 }
 
 /* A child has the handle of its parent and one that it made itself: the word stays until both have gone. */
-static void a_handle_from_before_a_fork_keeps_the_word_beside_a_new_one(void) {
+TEST(a_handle_from_before_a_fork_keeps_the_word_beside_a_new_one) {
     begin(0);
     pid_t child = fork();
     if (child == 0) {
@@ -286,7 +286,7 @@ static bool is_live(uint32_t index) {
 }
 
 /* Also when its maker has no handle on it any more. */
-static void temporary_queues_go_with_their_maker(void) {
+TEST(temporary_queues_go_with_their_maker) {
     begin(0);
     for (int way = 0; way < 2; way++) {
         shmq_declaration d = {.given = 1u << SHMQ_SET_TEMPORARY, .temporary = 1, .create = true};
@@ -308,18 +308,4 @@ static void temporary_queues_go_with_their_maker(void) {
     end();
 }
 
-int main(void) {
-    whatever_state_a_message_is_in_it_counts();
-    a_death_between_count_and_slot_is_counted_anew();
-    a_recount_is_not_believed_while_somebody_moves();
-    a_limit_that_comes_late_counts_what_is_there();
-    a_free_slot_is_found_wherever_it_is();
-    waiting_producers_are_counted_without_the_dead();
-    a_death_amid_joining_leaves_no_waiter_too_many();
-    a_recount_of_waiters_takes_nothing_from_who_is_in_between();
-    a_process_says_which_queue_it_uses_from_its_first_handle_to_its_last();
-    threads_that_bind_and_unbind_never_lose_the_word();
-    a_handle_from_before_a_fork_keeps_the_word_beside_a_new_one();
-    temporary_queues_go_with_their_maker();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -56,7 +56,7 @@ static bool may_go(shmq_queue *q, shmq_ticket *t) {
     return shmq_line_admit(q, t, &theirs);
 }
 
-static void those_in_line_are_called_one_after_the_other(void) {
+TEST(those_in_line_are_called_one_after_the_other) {
     begin(2);
     fill(2);
     shmq_ticket first = stand(qa), second = stand(qb), third = stand(qc);
@@ -76,7 +76,7 @@ static void those_in_line_are_called_one_after_the_other(void) {
     end();
 }
 
-static void a_call_that_nobody_made_is_made_by_whoever_comes_by(void) {
+TEST(a_call_that_nobody_made_is_made_by_whoever_comes_by) {
     begin(1);
     fill(1);
     shmq_ticket first = stand(qb);
@@ -94,7 +94,7 @@ static void a_call_that_nobody_made_is_made_by_whoever_comes_by(void) {
     end();
 }
 
-static void who_comes_later_has_what_is_left_when_all_in_line_are_served(void) {
+TEST(who_comes_later_has_what_is_left_when_all_in_line_are_served) {
     begin(8);
     fill(8);
     shmq_ticket first = stand(qb), second = stand(qb);
@@ -116,7 +116,7 @@ static void who_comes_later_has_what_is_left_when_all_in_line_are_served(void) {
     end();
 }
 
-static void bytes_are_left_to_those_in_line_too(void) {
+TEST(bytes_are_left_to_those_in_line_too) {
     begin(0);
     scratch_alter(qa, SHMQ_SET_MAX_BYTES, 100);
     fill(12);
@@ -134,7 +134,7 @@ static void bytes_are_left_to_those_in_line_too(void) {
     end();
 }
 
-static void the_dead_in_line_keep_nobody_out(void) {
+TEST(the_dead_in_line_keep_nobody_out) {
     begin(1);
     fill(1);
     shmq_ticket dead = stand(qb), other = stand(qb), living = stand(qc);
@@ -150,7 +150,7 @@ static void the_dead_in_line_keep_nobody_out(void) {
     end();
 }
 
-static void one_that_was_called_and_died_is_found_by_the_second_and_by_the_reaper(void) {
+TEST(one_that_was_called_and_died_is_found_by_the_second_and_by_the_reaper) {
     begin(1);
     fill(1);
     shmq_ticket dead = stand(qb), living = stand(qc);
@@ -177,7 +177,7 @@ static void one_that_was_called_and_died_is_found_by_the_second_and_by_the_reape
 }
 
 /* Death right after the CAS that takes a ticket: the end of the line lags. */
-static void a_ticket_that_its_dead_holder_has_not_shown_is_in_nobodys_way(void) {
+TEST(a_ticket_that_its_dead_holder_has_not_shown_is_in_nobodys_way) {
     begin(1);
     fill(1);
     shmq_store_seq(&qa->tickets[0].word, shmq_ticket_word(0, b->row, SHMQ_TICKET_WAITING));
@@ -194,7 +194,7 @@ static void a_ticket_that_its_dead_holder_has_not_shown_is_in_nobodys_way(void) 
 }
 
 /* Shows G1. */
-static void a_stopped_process_is_passed_after_one_patience_and_keeps_its_place(void) {
+TEST(a_stopped_process_is_passed_after_one_patience_and_keeps_its_place) {
     begin(2);
     fill(2);
     shmq_ticket one = stand(qb), two = stand(qb), living = stand(qc);
@@ -222,7 +222,7 @@ static void a_stopped_process_is_passed_after_one_patience_and_keeps_its_place(v
 
 /* Of one process each. The first one costs a patience; then all that are in the way are called, and have one together.
  * Shows G1. */
-static void many_that_are_stopped_in_a_row_cost_two_patiences(void) {
+TEST(many_that_are_stopped_in_a_row_cost_two_patiences) {
     begin(2);
     fill(2);
     shmq_member *others[STOPPED];
@@ -271,7 +271,7 @@ static void many_that_are_stopped_in_a_row_cost_two_patiences(void) {
     end();
 }
 
-static void who_only_polls_passes_the_stopped_too(void) {
+TEST(who_only_polls_passes_the_stopped_too) {
     begin(1);
     fill(1);
     shmq_ticket stopped = stand(qb);
@@ -288,7 +288,7 @@ static void who_only_polls_passes_the_stopped_too(void) {
     end();
 }
 
-static void a_full_line_takes_no_more_until_its_first_is_gone(void) {
+TEST(a_full_line_takes_no_more_until_its_first_is_gone) {
     begin(1);
     fill(1);
     shmq_ticket tickets[SHMQ_TICKETS], late = {0};
@@ -313,7 +313,7 @@ static void a_full_line_takes_no_more_until_its_first_is_gone(void) {
 }
 
 /* 2^32 tickets later the numbers begin anew. */
-static void numbers_begin_anew_after_the_last_one(void) {
+TEST(numbers_begin_anew_after_the_last_one) {
     begin(1);
     fill(1);
     uint32_t number = UINT32_MAX - 1;
@@ -332,7 +332,7 @@ static void numbers_begin_anew_after_the_last_one(void) {
     end();
 }
 
-static void damage_in_the_line_hangs_nobody(void) {
+TEST(damage_in_the_line_hangs_nobody) {
     static const uint64_t lines[] = {UINT64_C(5) << 32 | 3, UINT64_C(0x7fffffff00000000), UINT64_C(1) << 32, 0x1000,
                                      UINT64_C(0x00000000ffffffff)};
     for (uint32_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -348,7 +348,7 @@ static void damage_in_the_line_hangs_nobody(void) {
     }
 }
 
-static void a_ticket_that_makes_no_sense_is_told(void) {
+TEST(a_ticket_that_makes_no_sense_is_told) {
     begin(2);
     shmq_a64 *word = &qa->tickets[7].word;
     uint64_t before = shmq_load_seq(word);
@@ -367,20 +367,4 @@ static void a_ticket_that_makes_no_sense_is_told(void) {
     end();
 }
 
-int main(void) {
-    a_ticket_that_makes_no_sense_is_told();
-    those_in_line_are_called_one_after_the_other();
-    a_call_that_nobody_made_is_made_by_whoever_comes_by();
-    who_comes_later_has_what_is_left_when_all_in_line_are_served();
-    bytes_are_left_to_those_in_line_too();
-    the_dead_in_line_keep_nobody_out();
-    one_that_was_called_and_died_is_found_by_the_second_and_by_the_reaper();
-    a_ticket_that_its_dead_holder_has_not_shown_is_in_nobodys_way();
-    a_stopped_process_is_passed_after_one_patience_and_keeps_its_place();
-    many_that_are_stopped_in_a_row_cost_two_patiences();
-    who_only_polls_passes_the_stopped_too();
-    a_full_line_takes_no_more_until_its_first_is_gone();
-    numbers_begin_anew_after_the_last_one();
-    damage_in_the_line_hangs_nobody();
-    return 0;
-}
+int main(void) { return run_tests(); }

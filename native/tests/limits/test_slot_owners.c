@@ -22,7 +22,7 @@ static void end(void) {
     scratch_remove();
 }
 
-static void only_who_was_there_can_be_dead(void) {
+TEST(only_who_was_there_can_be_dead) {
     begin();
     uint32_t row;
     CHECK_EQUAL(shmq_row_open(theirs, SHMQ_CONSUMER, &row), SHMQ_OK);
@@ -52,7 +52,7 @@ static bool clear(uint64_t position, bool overdue) {
     return shmq_claim_clear(&q->first, slot_at(position), word_at(position), overdue);
 }
 
-static void a_claim_of_the_living_is_a_hole_only_when_it_is_overdue_and_anothers(void) {
+TEST(a_claim_of_the_living_is_a_hole_only_when_it_is_overdue_and_anothers) {
     begin();
     uint64_t mine = claim_by_hand(q), of_another = claim_by_hand(theirs);
     CHECK(!clear(mine, false) && !clear(mine, true));
@@ -74,7 +74,7 @@ static void a_claim_of_the_living_is_a_hole_only_when_it_is_overdue_and_anothers
     end();
 }
 
-static void what_somebody_is_settling_is_left_to_it_while_it_lives(void) {
+TEST(what_somebody_is_settling_is_left_to_it_while_it_lives) {
     begin();
     CHECK_EQUAL(put_bytes(q, large, sizeof large, 0), SHMQ_OK);
     shmq_delivery d = receive(theirs, shmq_self(theirs));
@@ -99,7 +99,7 @@ static void what_somebody_is_settling_is_left_to_it_while_it_lives(void) {
 
 /* One that has a view and no handle has no counters in which it could be seen: the count is one too high, until a producer finds no
  * room. */
-static void a_slot_that_is_freed_through_a_view_is_counted_again_later(void) {
+TEST(a_slot_that_is_freed_through_a_view_is_counted_again_later) {
     begin();
     shmq_queue view;
     shmq_delivery d;
@@ -120,7 +120,7 @@ static void a_slot_that_is_freed_through_a_view_is_counted_again_later(void) {
     end();
 }
 
-static void a_snapshot_is_of_an_entry_that_can_be_read(void) {
+TEST(a_snapshot_is_of_an_entry_that_can_be_read) {
     begin();
     shmq_delivery d;
     CHECK(!shmq_entry_snapshot(&q->first, 0, &d)); /* nothing there */
@@ -143,7 +143,7 @@ static void a_snapshot_is_of_an_entry_that_can_be_read(void) {
 }
 
 /* A mover that died has not turned the head back yet: the next one does. */
-static void what_a_dead_mover_gave_back_is_not_lost(void) {
+TEST(what_a_dead_mover_gave_back_is_not_lost) {
     begin();
     shmq_stray stray;
     uint64_t where;
@@ -169,12 +169,4 @@ static void what_a_dead_mover_gave_back_is_not_lost(void) {
     end();
 }
 
-int main(void) {
-    only_who_was_there_can_be_dead();
-    a_claim_of_the_living_is_a_hole_only_when_it_is_overdue_and_anothers();
-    what_somebody_is_settling_is_left_to_it_while_it_lives();
-    a_slot_that_is_freed_through_a_view_is_counted_again_later();
-    a_snapshot_is_of_an_entry_that_can_be_read();
-    what_a_dead_mover_gave_back_is_not_lost();
-    return 0;
-}
+int main(void) { return run_tests(); }

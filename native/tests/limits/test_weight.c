@@ -36,7 +36,7 @@ static uint64_t get(void) {
     return length;
 }
 
-static void exactly_the_limit_fits_and_what_goes_makes_room(void) {
+TEST(exactly_the_limit_fits_and_what_goes_makes_room) {
     begin(0, 1000);
     CHECK_EQUAL(put(600), SHMQ_OK); /* in a block */
     CHECK_EQUAL(put(100), SHMQ_OK); /* inline */
@@ -56,7 +56,7 @@ static void exactly_the_limit_fits_and_what_goes_makes_room(void) {
     end();
 }
 
-static void headers_weigh_as_well(void) {
+TEST(headers_weigh_as_well) {
     begin(0, 100);
     struct iovec piece = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = 60};
     shmq_outgoing o = {.headers = bytes, .headers_len = 41, .pieces = &piece, .piece_count = 1, .body_len = 60};
@@ -69,7 +69,7 @@ static void headers_weigh_as_well(void) {
     end();
 }
 
-static void what_is_larger_than_the_limit_passes_when_nothing_is_there(void) {
+TEST(what_is_larger_than_the_limit_passes_when_nothing_is_there) {
     begin(0, 1000);
     CHECK_EQUAL(put(1), SHMQ_OK);
     CHECK_EQUAL(put(3000), SHMQ_FULL_BYTES);
@@ -81,7 +81,7 @@ static void what_is_larger_than_the_limit_passes_when_nothing_is_there(void) {
     end();
 }
 
-static void both_limits_hold_and_a_put_that_fails_takes_neither(void) {
+TEST(both_limits_hold_and_a_put_that_fails_takes_neither) {
     begin(2, 100);
     CHECK_EQUAL(put(60), SHMQ_OK);
     CHECK_EQUAL(put(60), SHMQ_FULL_BYTES);
@@ -92,7 +92,7 @@ static void both_limits_hold_and_a_put_that_fails_takes_neither(void) {
     end();
 }
 
-static void a_limit_that_comes_or_goes_later_weighs_what_is_there(void) {
+TEST(a_limit_that_comes_or_goes_later_weighs_what_is_there) {
     begin(0, 0);
     CHECK_EQUAL(put(600), SHMQ_OK);
     CHECK_EQUAL(put(600), SHMQ_OK);
@@ -112,7 +112,7 @@ static void a_limit_that_comes_or_goes_later_weighs_what_is_there(void) {
     end();
 }
 
-static void bytes_that_a_death_has_lost_come_back(void) {
+TEST(bytes_that_a_death_has_lost_come_back) {
     begin(0, 1000);
     CHECK_EQUAL(put(500), SHMQ_OK);
     shmq_moving(qb, 1);
@@ -126,7 +126,7 @@ static void bytes_that_a_death_has_lost_come_back(void) {
 }
 
 /* Its slot says nothing of what it weighs, or what its last use did. */
-static void a_claim_is_not_weighed(void) {
+TEST(a_claim_is_not_weighed) {
     begin(0, 1000);
     CHECK_EQUAL(put(700), SHMQ_OK);
     CHECK_EQUAL(get(), 700);
@@ -142,13 +142,4 @@ static void a_claim_is_not_weighed(void) {
     end();
 }
 
-int main(void) {
-    exactly_the_limit_fits_and_what_goes_makes_room();
-    headers_weigh_as_well();
-    what_is_larger_than_the_limit_passes_when_nothing_is_there();
-    both_limits_hold_and_a_put_that_fails_takes_neither();
-    a_limit_that_comes_or_goes_later_weighs_what_is_there();
-    bytes_that_a_death_has_lost_come_back();
-    a_claim_is_not_weighed();
-    return 0;
-}
+int main(void) { return run_tests(); }

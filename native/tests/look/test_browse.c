@@ -32,7 +32,7 @@ static uint64_t shown(void) {
     return all;
 }
 
-static void test_a_mover_passes_what_consumers_hold_and_nothing_else(void) {
+TEST(test_a_mover_passes_what_consumers_hold_and_nothing_else) {
     begin(0);
     for (uint64_t i = 1; i <= 5; i++) {
         CHECK_EQUAL(put_number(q, i), SHMQ_OK);
@@ -65,7 +65,7 @@ static void test_a_mover_passes_what_consumers_hold_and_nothing_else(void) {
 }
 
 /* Shows S1, S20, S30. */
-static void test_a_browser_sees_what_is_there_in_order_whoever_holds_it(void) {
+TEST(test_a_browser_sees_what_is_there_in_order_whoever_holds_it) {
     begin(0);
     for (uint64_t i = 1; i <= 5; i++) {
         CHECK_EQUAL(put_number(q, i), SHMQ_OK);
@@ -84,7 +84,7 @@ static void test_a_browser_sees_what_is_there_in_order_whoever_holds_it(void) {
     end();
 }
 
-static void test_a_browser_sees_entries_that_the_ring_has_turned_over(void) {
+TEST(test_a_browser_sees_entries_that_the_ring_has_turned_over) {
     begin(0);
     shmq_delivery old[3];
     for (uint64_t i = 1; i <= 3; i++) {
@@ -117,7 +117,7 @@ static void test_a_browser_sees_entries_that_the_ring_has_turned_over(void) {
 }
 
 /* Shows S1, E1, E3. */
-static void test_a_browser_stops_at_a_claim_and_passes_that_of_the_dead(void) {
+TEST(test_a_browser_stops_at_a_claim_and_passes_that_of_the_dead) {
     begin(0);
     shmq_member *other = scratch_attach();
     shmq_queue *theirs = scratch_queue(other, "jobs", 0, true);
@@ -169,7 +169,7 @@ static void until_somebody_sleeps(void) {
 }
 
 /* Shows S53, C11. */
-static void test_a_wait_ends_with_a_message_a_shutdown_or_the_close_of_its_consumer(void) {
+TEST(test_a_wait_ends_with_a_message_a_shutdown_or_the_close_of_its_consumer) {
     begin(0);
     pthread_t thread;
     waiting w = {.owner = shmq_self(q)};
@@ -210,7 +210,7 @@ static void test_a_wait_ends_with_a_message_a_shutdown_or_the_close_of_its_consu
     end();
 }
 
-static void test_join_ends_when_the_last_message_is_settled(void) {
+TEST(test_join_ends_when_the_last_message_is_settled) {
     begin(0);
     CHECK_EQUAL(shmq_ring_join(q, 0), SHMQ_OK);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
@@ -235,7 +235,7 @@ static void test_join_ends_when_the_last_message_is_settled(void) {
     end();
 }
 
-static void test_headers_and_body_come_as_they_were_put_inline_and_in_a_block(void) {
+TEST(test_headers_and_body_come_as_they_were_put_inline_and_in_a_block) {
     begin(0);
     static unsigned char body[3000], headers[300];
     memset(body, 'b', sizeof body);
@@ -268,7 +268,7 @@ static void test_headers_and_body_come_as_they_were_put_inline_and_in_a_block(vo
 }
 
 /* A slot says something impossible: it is set aside, told once, and everybody goes on with the next. Shows E20. */
-static void test_slots_that_make_no_sense_are_set_aside(void) {
+TEST(test_slots_that_make_no_sense_are_set_aside) {
     begin(0);
     const uint32_t states[] = {SHMQ_PENDING, 13, 12, 15};
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
@@ -317,7 +317,7 @@ static void test_slots_that_make_no_sense_are_set_aside(void) {
 }
 
 /* Behind the last number comes 0, from which the way to the tail would begin again. */
-static void test_a_tail_at_the_last_number_ends_all_walks(void) {
+TEST(test_a_tail_at_the_last_number_ends_all_walks) {
     begin(0);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
     uint64_t tail = shmq_load_seq(&q->first.shm->tail), position = 0;
@@ -335,7 +335,7 @@ static void test_a_tail_at_the_last_number_ends_all_walks(void) {
     end();
 }
 
-static void test_a_row_whose_memory_is_damaged_wakes_nobody_and_harms_nobody(void) {
+TEST(test_a_row_whose_memory_is_damaged_wakes_nobody_and_harms_nobody) {
     begin(0);
     uint32_t row;
     CHECK_EQUAL(shmq_row_open(q, SHMQ_CONSUMER, &row), SHMQ_OK);
@@ -359,7 +359,7 @@ static void test_a_row_whose_memory_is_damaged_wakes_nobody_and_harms_nobody(voi
 }
 
 /* More threads wait at a time than one chunk has rows, and than a handle keeps. */
-static void test_rows_run_into_the_next_chunk_and_out_of_numbers(void) {
+TEST(test_rows_run_into_the_next_chunk_and_out_of_numbers) {
     begin(0);
     uint32_t rows[SHMQ_CONSUMER_ROWS], more;
     for (uint32_t i = 0; i < SHMQ_CONSUMER_ROWS - 1; i++) {
@@ -384,17 +384,4 @@ static void test_rows_run_into_the_next_chunk_and_out_of_numbers(void) {
     end();
 }
 
-int main(void) {
-    test_a_mover_passes_what_consumers_hold_and_nothing_else();
-    test_a_browser_sees_what_is_there_in_order_whoever_holds_it();
-    test_a_browser_sees_entries_that_the_ring_has_turned_over();
-    test_a_browser_stops_at_a_claim_and_passes_that_of_the_dead();
-    test_a_wait_ends_with_a_message_a_shutdown_or_the_close_of_its_consumer();
-    test_join_ends_when_the_last_message_is_settled();
-    test_headers_and_body_come_as_they_were_put_inline_and_in_a_block();
-    test_slots_that_make_no_sense_are_set_aside();
-    test_a_tail_at_the_last_number_ends_all_walks();
-    test_a_row_whose_memory_is_damaged_wakes_nobody_and_harms_nobody();
-    test_rows_run_into_the_next_chunk_and_out_of_numbers();
-    return 0;
-}
+int main(void) { return run_tests(); }

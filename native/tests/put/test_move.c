@@ -89,7 +89,7 @@ static void bury_b(void) {
     reap_all(a, 1);
 }
 
-static void test_a_message_is_moved_and_is_there_once(void) {
+TEST(test_a_message_is_moved_and_is_there_once) {
     begin(4);
     const uint32_t sizes[] = {8, 400};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -107,7 +107,7 @@ static void test_a_message_is_moved_and_is_there_once(void) {
     end(true);
 }
 
-static void test_what_a_consumer_has_is_moved_in_the_name_of_the_process(void) {
+TEST(test_what_a_consumer_has_is_moved_in_the_name_of_the_process) {
     begin(0);
     uint32_t row;
     CHECK_EQUAL(shmq_row_open(from_a, SHMQ_CONSUMER, &row), SHMQ_OK);
@@ -129,7 +129,7 @@ static void test_what_a_consumer_has_is_moved_in_the_name_of_the_process(void) {
 }
 
 /* Takers and browsers pass it, counts do not know it as ready, join() waits for it; and a stop blocks nobody. */
-static void test_what_is_pending_is_passed_and_waited_for(void) {
+TEST(test_what_is_pending_is_passed_and_waited_for) {
     begin(0);
     CHECK_EQUAL(put_number(from_b, 1), SHMQ_OK);
     shmq_delivery d = receive(from_b, shmq_self(from_b));
@@ -154,7 +154,7 @@ static void test_what_is_pending_is_passed_and_waited_for(void) {
 }
 
 /* Shows G2. */
-static void test_a_mover_that_died_before_the_decision_has_moved_nothing(void) {
+TEST(test_a_mover_that_died_before_the_decision_has_moved_nothing) {
     const uint32_t sizes[] = {8, 400};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         begin(2);
@@ -175,7 +175,7 @@ static void test_a_mover_that_died_before_the_decision_has_moved_nothing(void) {
 }
 
 /* Shows G2. */
-static void test_a_mover_that_died_after_the_decision_has_moved_it(void) {
+TEST(test_a_mover_that_died_after_the_decision_has_moved_it) {
     const uint32_t sizes[] = {8, 400};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         begin(0);
@@ -197,7 +197,7 @@ static void test_a_mover_that_died_after_the_decision_has_moved_it(void) {
 }
 
 /* The ring goes round under what is pending. */
-static void test_what_is_pending_is_carried(void) {
+TEST(test_what_is_pending_is_carried) {
     for (int decided = 0; decided < 2; decided++) {
         begin(0);
         put_letter(from_b, 1, 400);
@@ -220,7 +220,7 @@ static void test_what_is_pending_is_carried(void) {
     }
 }
 
-static void test_without_room_nothing_is_changed(void) {
+TEST(test_without_room_nothing_is_changed) {
     begin(1);
     CHECK_EQUAL(put_number(to_a, 9), SHMQ_OK);
     CHECK_EQUAL(put_number(from_a, 1), SHMQ_OK);
@@ -235,7 +235,7 @@ static void test_without_room_nothing_is_changed(void) {
     end(true);
 }
 
-static void test_to_a_queue_that_is_gone_nothing_is_moved(void) {
+TEST(test_to_a_queue_that_is_gone_nothing_is_moved) {
     begin(0);
     shmq_queue *gone = scratch_queue(a, "gone", 0, true);
     CHECK_EQUAL(put_number(from_a, 1), SHMQ_OK);
@@ -249,7 +249,7 @@ static void test_to_a_queue_that_is_gone_nothing_is_moved(void) {
 }
 
 /* A deletion leaves it in the mover's hand: the move has not happened, so it goes with its queue. */
-static void test_the_source_is_deleted_under_a_mover_that_dies(void) {
+TEST(test_the_source_is_deleted_under_a_mover_that_dies) {
     begin(0);
     shmq_queue *gone = scratch_queue(a, "gone", 0, true), *gone_b = scratch_queue(b, "gone", 0, true);
     CHECK_EQUAL(put_number(gone_b, 1), SHMQ_OK);
@@ -264,7 +264,7 @@ static void test_the_source_is_deleted_under_a_mover_that_dies(void) {
     end(false);
 }
 
-static void test_the_target_is_deleted_under_a_mover_that_dies(void) {
+TEST(test_the_target_is_deleted_under_a_mover_that_dies) {
     begin(0);
     shmq_queue *gone = scratch_queue(a, "gone", 0, true), *gone_b = scratch_queue(b, "gone", 0, true);
     put_letter(from_b, 1, 400);
@@ -277,7 +277,7 @@ static void test_the_target_is_deleted_under_a_mover_that_dies(void) {
     end(false);
 }
 
-static void test_delays_and_times_to_live_go_along(void) {
+TEST(test_delays_and_times_to_live_go_along) {
     begin(0);
     letter l;
     shmq_outgoing *o = write_letter(&l, 1, 8);
@@ -303,7 +303,7 @@ static void test_delays_and_times_to_live_go_along(void) {
 }
 
 /* A record that leads nowhere is damage: the message is rather twice there than never. */
-static void test_an_intent_that_makes_no_sense_moves(void) {
+TEST(test_an_intent_that_makes_no_sense_moves) {
     begin(0);
     CHECK_EQUAL(put_number(from_b, 1), SHMQ_OK);
     shmq_delivery d = receive(from_b, shmq_self(from_b));
@@ -321,7 +321,7 @@ static void test_an_intent_that_makes_no_sense_moves(void) {
     end(false);
 }
 
-static void test_what_was_taken_from_a_consumer_is_not_moved(void) {
+TEST(test_what_was_taken_from_a_consumer_is_not_moved) {
     begin(0);
     uint32_t row;
     CHECK_EQUAL(shmq_row_open(from_a, SHMQ_CONSUMER, &row), SHMQ_OK);
@@ -337,7 +337,7 @@ static void test_what_was_taken_from_a_consumer_is_not_moved(void) {
     end(true);
 }
 
-static void test_another_ones_death_decides_nothing(void) {
+TEST(test_another_ones_death_decides_nothing) {
     begin(0);
     shmq_member *c = scratch_attach();
     CHECK_EQUAL(put_number(from_b, 1), SHMQ_OK);
@@ -354,7 +354,7 @@ static void test_another_ones_death_decides_nothing(void) {
 }
 
 /* Rather twice than never. */
-static void test_what_does_not_say_where_it_comes_from_is_shown(void) {
+TEST(test_what_does_not_say_where_it_comes_from_is_shown) {
     begin(0);
     CHECK_EQUAL(put_number(from_b, 1), SHMQ_OK);
     shmq_delivery d = receive(from_b, shmq_self(from_b));
@@ -367,7 +367,7 @@ static void test_what_does_not_say_where_it_comes_from_is_shown(void) {
 }
 
 /* Nobody knows where to turn back to: from the beginning. */
-static void test_with_a_damaged_position_it_is_shown_to_all(void) {
+TEST(test_with_a_damaged_position_it_is_shown_to_all) {
     begin(0);
     CHECK_EQUAL(put_number(from_b, 1), SHMQ_OK);
     shmq_delivery d = receive(from_b, shmq_self(from_b));
@@ -384,7 +384,7 @@ static void test_with_a_damaged_position_it_is_shown_to_all(void) {
     end(false);
 }
 
-static void test_what_has_no_times_takes_none_along(void) {
+TEST(test_what_has_no_times_takes_none_along) {
     begin(0);
     letter l;
     CHECK_EQUAL(put_number(from_a, 1), SHMQ_OK);
@@ -400,23 +400,4 @@ static void test_what_has_no_times_takes_none_along(void) {
     end(true);
 }
 
-int main(void) {
-    test_a_message_is_moved_and_is_there_once();
-    test_what_a_consumer_has_is_moved_in_the_name_of_the_process();
-    test_what_is_pending_is_passed_and_waited_for();
-    test_a_mover_that_died_before_the_decision_has_moved_nothing();
-    test_a_mover_that_died_after_the_decision_has_moved_it();
-    test_what_is_pending_is_carried();
-    test_without_room_nothing_is_changed();
-    test_to_a_queue_that_is_gone_nothing_is_moved();
-    test_the_source_is_deleted_under_a_mover_that_dies();
-    test_the_target_is_deleted_under_a_mover_that_dies();
-    test_delays_and_times_to_live_go_along();
-    test_an_intent_that_makes_no_sense_moves();
-    test_what_was_taken_from_a_consumer_is_not_moved();
-    test_another_ones_death_decides_nothing();
-    test_what_does_not_say_where_it_comes_from_is_shown();
-    test_with_a_damaged_position_it_is_shown_to_all();
-    test_what_has_no_times_takes_none_along();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -33,7 +33,7 @@ static uint64_t dropped(void) {
     return shmq_load_relaxed(&qa->counters->dropped) + shmq_load_relaxed(&qb->counters->dropped);
 }
 
-static void who_is_rejected_does_not_wait(void) {
+TEST(who_is_rejected_does_not_wait) {
     begin(1, SHMQ_OVERFLOW_REJECT);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     uint64_t before = shmq_now_ns(), number = 2;
@@ -44,7 +44,7 @@ static void who_is_rejected_does_not_wait(void) {
     end();
 }
 
-static void the_oldest_goes_for_the_newest(void) {
+TEST(the_oldest_goes_for_the_newest) {
     begin(3, SHMQ_OVERFLOW_DROP_OLDEST);
     for (uint64_t i = 0; i < 5000; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
@@ -57,7 +57,7 @@ static void the_oldest_goes_for_the_newest(void) {
     end();
 }
 
-static void one_that_a_consumer_holds_is_taken_from_it(void) {
+TEST(one_that_a_consumer_holds_is_taken_from_it) {
     begin(2, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
@@ -74,7 +74,7 @@ static void one_that_a_consumer_holds_is_taken_from_it(void) {
 }
 
 /* A locked message is passed, the next one goes, and the newcomer stays. Shows R12. */
-static void one_that_is_being_settled_is_left_alone(void) {
+TEST(one_that_is_being_settled_is_left_alone) {
     begin(2, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
@@ -88,7 +88,7 @@ static void one_that_is_being_settled_is_left_alone(void) {
 }
 
 /* Older than what lies in the ring in its turn. Shows R12. */
-static void a_carried_entry_goes_first(void) {
+TEST(a_carried_entry_goes_first) {
     begin(4, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 0), SHMQ_OK);
     shmq_delivery taken = receive(qb, shmq_self(qb));
@@ -107,7 +107,7 @@ static void a_carried_entry_goes_first(void) {
     end();
 }
 
-static void a_large_one_takes_the_room_of_many(void) {
+TEST(a_large_one_takes_the_room_of_many) {
     begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
     scratch_alter(qa, SHMQ_SET_MAX_BYTES, 80);
     for (uint64_t i = 0; i < 10; i++) {
@@ -124,7 +124,7 @@ static void a_large_one_takes_the_room_of_many(void) {
 }
 
 /* Its own oldest, where the ring is what is full. */
-static void a_full_ring_loses_its_oldest(void) {
+TEST(a_full_ring_loses_its_oldest) {
     begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
     for (uint64_t i = 0; i < shmq_slot_count(&qa->first) + 3; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
@@ -135,7 +135,7 @@ static void a_full_ring_loses_its_oldest(void) {
 }
 
 /* Then the claim is what is waited for, and nothing is dropped for it. */
-static void behind_a_claim_nothing_is_dropped(void) {
+TEST(behind_a_claim_nothing_is_dropped) {
     begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
     (void)claim_by_hand(qb);
     for (uint64_t i = 1; i < shmq_slot_count(&qa->first); i++) {
@@ -152,7 +152,7 @@ static void behind_a_claim_nothing_is_dropped(void) {
     end();
 }
 
-static void where_nothing_can_be_dropped_it_stays_full(void) {
+TEST(where_nothing_can_be_dropped_it_stays_full) {
     begin(2, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK(!shmq_drop_oldest(qa, 0, SHMQ_FULL_COUNT, NULL)); /* empty */
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
@@ -172,7 +172,7 @@ static void where_nothing_can_be_dropped_it_stays_full(void) {
 }
 
 /* Carried ones: the one that is being settled stays, the others go by their age, and not by where they lie. */
-static void of_the_carried_the_oldest_goes(void) {
+TEST(of_the_carried_the_oldest_goes) {
     begin(5, SHMQ_OVERFLOW_DROP_OLDEST);
     shmq_delivery taken[3];
     for (uint64_t i = 0; i < 3; i++) {
@@ -203,7 +203,7 @@ static void put_until(uint64_t tail, uint64_t *next) {
 
 /* A producer that drops again looks at less of the bitmap, but at no less than what may have come: one that was locked is given back, and the tail
  * carries one more, wherever it stands. */
-static void a_carried_entry_is_found_later_too(void) {
+TEST(a_carried_entry_is_found_later_too) {
     enum { FULL = 300 };
     begin(FULL, SHMQ_OVERFLOW_DROP_OLDEST);
     uint64_t slots = shmq_slot_count(&qa->first), next = 1, before;
@@ -239,7 +239,7 @@ static void a_carried_entry_is_found_later_too(void) {
 }
 
 /* The floor lies laps behind where nobody has counted. */
-static void the_oldest_is_found_behind_many_that_have_gone(void) {
+TEST(the_oldest_is_found_behind_many_that_have_gone) {
     begin(1, SHMQ_OVERFLOW_DROP_OLDEST);
     for (uint64_t i = 0; i < 3 * shmq_slot_count(&qa->first); i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
@@ -253,7 +253,7 @@ static void the_oldest_is_found_behind_many_that_have_gone(void) {
     end();
 }
 
-static void one_that_waits_for_its_time_may_go(void) {
+TEST(one_that_waits_for_its_time_may_go) {
     begin(1, SHMQ_OVERFLOW_DROP_OLDEST);
     uint64_t number = 1;
     struct iovec piece = {.iov_base = &number, .iov_len = sizeof number};
@@ -268,7 +268,7 @@ static void one_that_waits_for_its_time_may_go(void) {
     end();
 }
 
-static void the_least_important_goes_first(void) {
+TEST(the_least_important_goes_first) {
     scratch_create(false);
     a = scratch_attach();
     b = scratch_attach();
@@ -289,7 +289,7 @@ static void the_least_important_goes_first(void) {
 }
 
 /* A message that makes no sense goes out of service, and the next one is dropped. */
-static void a_damaged_one_is_passed(void) {
+TEST(a_damaged_one_is_passed) {
     begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
@@ -303,7 +303,7 @@ static void a_damaged_one_is_passed(void) {
     leave();
 }
 
-static void who_drops_waits_for_a_claim_at_least(void) {
+TEST(who_drops_waits_for_a_claim_at_least) {
     begin(1, SHMQ_OVERFLOW_WAIT);
     CHECK_EQUAL(shmq_overflow_until(qa, 7), 7);
     scratch_alter(qa, SHMQ_SET_OVERFLOW, SHMQ_OVERFLOW_DROP_OLDEST);
@@ -312,22 +312,4 @@ static void who_drops_waits_for_a_claim_at_least(void) {
     end();
 }
 
-int main(void) {
-    who_is_rejected_does_not_wait();
-    the_oldest_goes_for_the_newest();
-    one_that_a_consumer_holds_is_taken_from_it();
-    one_that_is_being_settled_is_left_alone();
-    a_carried_entry_goes_first();
-    a_large_one_takes_the_room_of_many();
-    a_full_ring_loses_its_oldest();
-    behind_a_claim_nothing_is_dropped();
-    where_nothing_can_be_dropped_it_stays_full();
-    of_the_carried_the_oldest_goes();
-    a_carried_entry_is_found_later_too();
-    the_oldest_is_found_behind_many_that_have_gone();
-    one_that_waits_for_its_time_may_go();
-    the_least_important_goes_first();
-    a_damaged_one_is_passed();
-    who_drops_waits_for_a_claim_at_least();
-    return 0;
-}
+int main(void) { return run_tests(); }

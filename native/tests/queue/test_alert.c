@@ -12,7 +12,7 @@ static void say_terms(shmq_queue *of, uint64_t message_bytes, uint64_t gap_ns) {
     CHECK_EQUAL(shmq_queue_alter(of, &d, &differs), SHMQ_OK);
 }
 
-static void of_two_one_tells_each_kind_once_in_a_gap(void) {
+TEST(of_two_one_tells_each_kind_once_in_a_gap) {
     begin();
     CHECK(!shmq_alert_has_terms(q));
     CHECK_EQUAL(shmq_alert_gap(q), SHMQ_ALERT_GAP_NS);
@@ -34,7 +34,7 @@ static void of_two_one_tells_each_kind_once_in_a_gap(void) {
     end();
 }
 
-static void the_largest_message_is_told_of_once(void) {
+TEST(the_largest_message_is_told_of_once) {
     begin();
     unsigned char body[400] = {0};
     say_terms(q, 300, LONG);
@@ -53,7 +53,7 @@ static void the_largest_message_is_told_of_once(void) {
 }
 
 /* It was prepared, and its block taken; there was no place for it. */
-static void a_message_that_is_refused_is_not_told_of(void) {
+TEST(a_message_that_is_refused_is_not_told_of) {
     begin();
     unsigned char body[400] = {0};
     shmq_queue *few = scratch_queue(m, "few", 1, false);
@@ -86,7 +86,7 @@ static void empty(void) {
     }
 }
 
-static void a_flow_is_told_of_in_pairs(void) {
+TEST(a_flow_is_told_of_in_pairs) {
     begin();
     CHECK_EQUAL(shmq_alert_flow(q), SHMQ_FLOW_SILENT);
     put_numbers(q, 0, 100);
@@ -116,7 +116,7 @@ static void a_flow_is_told_of_in_pairs(void) {
     end();
 }
 
-static void the_disk_is_told_of_once_in_a_gap(void) {
+TEST(the_disk_is_told_of_once_in_a_gap) {
     begin();
     uint64_t used = 1;
     CHECK_EQUAL(shmq_disk_alerts(m, &used), 0);
@@ -151,7 +151,7 @@ static void look_later(uint64_t ns) {
     shmq_store_seq(&m->alerts_ns, shmq_now_ns() + ns);
 }
 
-static void a_process_that_tells_looks_now_and_then(void) {
+TEST(a_process_that_tells_looks_now_and_then) {
     begin();
     shmq_alerts_tick(m);
     shmq_alerts_hurry(m);
@@ -186,12 +186,4 @@ static void a_process_that_tells_looks_now_and_then(void) {
     end();
 }
 
-int main(void) {
-    of_two_one_tells_each_kind_once_in_a_gap();
-    the_largest_message_is_told_of_once();
-    a_message_that_is_refused_is_not_told_of();
-    a_flow_is_told_of_in_pairs();
-    the_disk_is_told_of_once_in_a_gap();
-    a_process_that_tells_looks_now_and_then();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -50,7 +50,7 @@ static void must_say(const char *words, int line) {
 #define WORD(place) (*(volatile uint64_t *)(uintptr_t)&(place))
 #define HALF(place) (*(volatile uint32_t *)(uintptr_t)&(place))
 
-static void fields_of_rows_that_nobody_writes_are_told(void) {
+TEST(fields_of_rows_that_nobody_writes_are_told) {
     begin();
     shmq_process_shm *row = &m->rows[other->row];
     BREAK(WORD(row->log_io), UINT64_C(1), "a field that this version does not use");
@@ -71,7 +71,7 @@ static void fields_of_rows_that_nobody_writes_are_told(void) {
     end();
 }
 
-static void settings_that_no_declaration_gives_are_told(void) {
+TEST(settings_that_no_declaration_gives_are_told) {
     begin();
     shmq_settings_shm *settings = &q->page->settings;
     static const char *unknown = "a setting has a value that this version does not know";
@@ -95,7 +95,7 @@ static void settings_that_no_declaration_gives_are_told(void) {
     end();
 }
 
-static void a_number_of_retries_that_makes_no_sense_is_one(void) {
+TEST(a_number_of_retries_that_makes_no_sense_is_one) {
     shmq_declaration d = {.given = 1u << SHMQ_SET_RETRY_DELAY, .retry_delay_ns = {7, 8, 9}, .retry_steps = 3};
     begin_with(d);
     CHECK_EQUAL(shmq_retry_delay_ns(q->page, 0), 7);
@@ -111,7 +111,7 @@ static void a_number_of_retries_that_makes_no_sense_is_one(void) {
     end();
 }
 
-static void groups_that_cannot_be_are_told(void) {
+TEST(groups_that_cannot_be_are_told) {
     begin();
     shmq_group_shm *group = &q->page->group_table[4];
     static const char *none = "message group 5 is in use, but the queue has no groups";
@@ -125,7 +125,7 @@ static void groups_that_cannot_be_are_told(void) {
     end();
 }
 
-static void rings_below_the_first_have_no_run_of_their_own(void) {
+TEST(rings_below_the_first_have_no_run_of_their_own) {
     begin_with((shmq_declaration){.given = 1u << SHMQ_SET_PRIORITIES, .priorities = 2});
     shmq_ring_shm *ring = shmq_level_ring(q, 1);
     static const char *elsewhere = "does not fill the memory that was reserved for it";
@@ -135,7 +135,7 @@ static void rings_below_the_first_have_no_run_of_their_own(void) {
     end();
 }
 
-static void tickets_that_nobody_can_have_are_told(void) {
+TEST(tickets_that_nobody_can_have_are_told) {
     begin();
     shmq_ticket ticket = {0};
     CHECK(shmq_line_enter(q, &ticket, 8));
@@ -150,7 +150,7 @@ static void tickets_that_nobody_can_have_are_told(void) {
 }
 
 /* A deleted one whose messages are in hand may stand beside the next one of its name. */
-static void two_queues_of_one_name_are_told_unless_one_is_deleted(void) {
+TEST(two_queues_of_one_name_are_told_unless_one_is_deleted) {
     begin();
     shmq_queue *more = scratch_queue(m, "more", 0, true);
     uint64_t hash = m->directory[more->index].name_hash;
@@ -170,7 +170,7 @@ static void two_queues_of_one_name_are_told_unless_one_is_deleted(void) {
 }
 
 /* A bit of a chunk that was never made is no consumer: else the queue would stay for good. */
-static void a_consumer_that_is_nowhere_keeps_no_queue(void) {
+TEST(a_consumer_that_is_nowhere_keeps_no_queue) {
     begin_with((shmq_declaration){.given = 1u << SHMQ_SET_EXPIRES, .expires_ns = 1000 * SECOND});
     uint32_t row;
     CHECK(shmq_unused_due(q) != SHMQ_DUE_NEVER);
@@ -183,7 +183,7 @@ static void a_consumer_that_is_nowhere_keeps_no_queue(void) {
     end();
 }
 
-static void a_privilege_is_counted_once_and_only_where_somebody_can_have_it(void) {
+TEST(a_privilege_is_counted_once_and_only_where_somebody_can_have_it) {
     begin();
     uint32_t row;
     CHECK_EQUAL(shmq_row_open(q, SHMQ_CONSUMER, &row), SHMQ_OK);
@@ -204,7 +204,7 @@ static void a_privilege_is_counted_once_and_only_where_somebody_can_have_it(void
 }
 
 /* No receipt, or one of a process that cannot be: nobody is told, and nothing is changed. */
-static void a_receipt_that_nobody_has_is_nothing(void) {
+TEST(a_receipt_that_nobody_has_is_nothing) {
     begin();
     uint64_t receipt = shmq_receipt_begin(m);
     CHECK(receipt != 0);
@@ -224,7 +224,7 @@ static void a_receipt_that_nobody_has_is_nothing(void) {
 }
 
 /* The largest of all that are beyond the threshold is told, once. */
-static void the_largest_message_is_told_once(void) {
+TEST(the_largest_message_is_told_once) {
     shmq_declaration d = {.given = 1u << SHMQ_SET_ALERTS};
     d.alerts[SHMQ_ALERT_MESSAGE_BYTES] = 100;
     begin_with(d);
@@ -239,17 +239,4 @@ static void the_largest_message_is_told_once(void) {
     end();
 }
 
-int main(void) {
-    fields_of_rows_that_nobody_writes_are_told();
-    settings_that_no_declaration_gives_are_told();
-    a_number_of_retries_that_makes_no_sense_is_one();
-    groups_that_cannot_be_are_told();
-    rings_below_the_first_have_no_run_of_their_own();
-    tickets_that_nobody_can_have_are_told();
-    two_queues_of_one_name_are_told_unless_one_is_deleted();
-    a_consumer_that_is_nowhere_keeps_no_queue();
-    a_privilege_is_counted_once_and_only_where_somebody_can_have_it();
-    a_receipt_that_nobody_has_is_nothing();
-    the_largest_message_is_told_once();
-    return 0;
-}
+int main(void) { return run_tests(); }

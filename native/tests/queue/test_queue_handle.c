@@ -47,7 +47,7 @@ static shmq_declaration all_settings(void) {
     (1u << SHMQ_SET_SLOT_SIZE | 1u << SHMQ_SET_TEMPORARY | 1u << SHMQ_SET_CHECKSUM | 1u << SHMQ_SET_PRIORITIES | \
      1u << SHMQ_SET_GROUPS)
 
-static void test_what_was_given_is_kept_and_another_value_is_refused(void) {
+TEST(test_what_was_given_is_kept_and_another_value_is_refused) {
     begin();
     shmq_declaration d = all_settings();
     shmq_queue *q = NULL, *again = NULL;
@@ -95,7 +95,7 @@ static void test_what_was_given_is_kept_and_another_value_is_refused(void) {
 }
 
 /* Damage turns no checksum off: a setting that says no is believed where the seal of the settings says so, too. */
-static void test_a_damaged_setting_takes_the_checksum_from_no_message(void) {
+TEST(test_a_damaged_setting_takes_the_checksum_from_no_message) {
     for (uint32_t given = 0; given <= 1; given++) {
         begin();
         shmq_declaration d = {.given = 1u << SHMQ_SET_CHECKSUM, .checksum = given, .create = true};
@@ -116,7 +116,7 @@ static void test_a_damaged_setting_takes_the_checksum_from_no_message(void) {
     }
 }
 
-static void test_what_nobody_gave_is_set_by_the_first_who_does(void) {
+TEST(test_what_nobody_gave_is_set_by_the_first_who_does) {
     begin();
     shmq_declaration d = {.create = true};
     shmq_queue *q = NULL, *again = NULL;
@@ -166,7 +166,7 @@ static void test_what_nobody_gave_is_set_by_the_first_who_does(void) {
     end();
 }
 
-static void test_settings_are_altered_but_for_those_that_are_fixed(void) {
+TEST(test_settings_are_altered_but_for_those_that_are_fixed) {
     begin();
     shmq_declaration d = all_settings(), change = {0};
     shmq_queue *q = NULL;
@@ -197,7 +197,7 @@ static void test_settings_are_altered_but_for_those_that_are_fixed(void) {
     end();
 }
 
-static void test_a_maxsize_that_is_altered_is_in_force_at_once(void) {
+TEST(test_a_maxsize_that_is_altered_is_in_force_at_once) {
     begin();
     shmq_declaration d = {.create = true}, change = {0};
     shmq_queue *q = NULL;
@@ -222,7 +222,7 @@ static void test_a_maxsize_that_is_altered_is_in_force_at_once(void) {
     end();
 }
 
-static void test_a_queue_that_is_not_there_is_not_found(void) {
+TEST(test_a_queue_that_is_not_there_is_not_found) {
     begin();
     shmq_declaration d = {0};
     shmq_queue *q = NULL;
@@ -246,7 +246,7 @@ static void test_a_queue_that_is_not_there_is_not_found(void) {
     end();
 }
 
-static void test_a_deleted_queue_is_gone_for_every_handle_and_its_name_is_free(void) {
+TEST(test_a_deleted_queue_is_gone_for_every_handle_and_its_name_is_free) {
     begin();
     shmq_queue *q = scratch_queue(m, "jobs", 0, true), *more = scratch_queue(m, "more", 0, true);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
@@ -267,7 +267,7 @@ static void test_a_deleted_queue_is_gone_for_every_handle_and_its_name_is_free(v
     end();
 }
 
-static void test_a_closed_membership_refuses(void) {
+TEST(test_a_closed_membership_refuses) {
     begin();
     shmq_queue *q = scratch_queue(m, "jobs", 0, true);
     uint32_t row;
@@ -285,7 +285,7 @@ static void test_a_closed_membership_refuses(void) {
     end();
 }
 
-static void test_a_forked_child_binds_its_handles_anew(void) {
+TEST(test_a_forked_child_binds_its_handles_anew) {
     begin();
     shmq_queue *q = scratch_queue(m, "jobs", 0, true), *gone = scratch_queue(m, "gone", 0, true);
     CHECK_EQUAL(shmq_queue_rebind(q), SHMQ_OK); /* nothing to do */
@@ -311,7 +311,7 @@ static void test_a_forked_child_binds_its_handles_anew(void) {
     end();
 }
 
-static void test_a_temporary_queue_goes_with_its_process(void) {
+TEST(test_a_temporary_queue_goes_with_its_process) {
     begin();
     shmq_member *other = scratch_attach();
     shmq_declaration d = {.given = 1u << SHMQ_SET_TEMPORARY, .temporary = 1, .create = true};
@@ -328,7 +328,7 @@ static void test_a_temporary_queue_goes_with_its_process(void) {
 }
 
 /* Every word that leads to a queue's memory, with values that lead nowhere: refused, and nothing is touched. */
-static void test_damaged_geometry_is_refused(void) {
+TEST(test_damaged_geometry_is_refused) {
     begin();
     shmq_queue *q = scratch_queue(m, "jobs", 0, true), view;
     shmq_directory_shm *entry = &m->directory[q->index];
@@ -379,7 +379,7 @@ static void test_damaged_geometry_is_refused(void) {
 }
 
 /* Shows S137. */
-static void test_rings_are_of_one_size_whatever_was_made_before_and_the_end_of_memory_is_told(void) {
+TEST(test_rings_are_of_one_size_whatever_was_made_before_and_the_end_of_memory_is_told) {
     scratch_room = 0;
     begin();
     scratch_room = SCRATCH_MEMORY;
@@ -419,7 +419,7 @@ static void test_rings_are_of_one_size_whatever_was_made_before_and_the_end_of_m
 }
 
 /* Shows G5. */
-static void test_who_comes_to_take_out_what_fills_the_memory_finds_room(void) {
+TEST(test_who_comes_to_take_out_what_fills_the_memory_finds_room) {
     begin();
     shmq_queue *q = scratch_queue(m, "full", 0, true);
     shmq_queue *empty = scratch_queue(m, "empty", 0, true);
@@ -447,19 +447,4 @@ static void test_who_comes_to_take_out_what_fills_the_memory_finds_room(void) {
     end();
 }
 
-int main(void) {
-    test_what_was_given_is_kept_and_another_value_is_refused();
-    test_a_damaged_setting_takes_the_checksum_from_no_message();
-    test_what_nobody_gave_is_set_by_the_first_who_does();
-    test_settings_are_altered_but_for_those_that_are_fixed();
-    test_a_maxsize_that_is_altered_is_in_force_at_once();
-    test_a_queue_that_is_not_there_is_not_found();
-    test_a_deleted_queue_is_gone_for_every_handle_and_its_name_is_free();
-    test_a_closed_membership_refuses();
-    test_a_forked_child_binds_its_handles_anew();
-    test_a_temporary_queue_goes_with_its_process();
-    test_damaged_geometry_is_refused();
-    test_rings_are_of_one_size_whatever_was_made_before_and_the_end_of_memory_is_told();
-    test_who_comes_to_take_out_what_fills_the_memory_finds_room();
-    return 0;
-}
+int main(void) { return run_tests(); }

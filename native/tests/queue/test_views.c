@@ -31,7 +31,7 @@ static shmq_status look(uint32_t index, uint32_t incarnation, const char **wrong
     return status;
 }
 
-static void a_queue_is_looked_at_as_the_one_that_is_meant(void) {
+TEST(a_queue_is_looked_at_as_the_one_that_is_meant) {
     const char *wrong;
     begin();
     CHECK_EQUAL(look(q->index, q->incarnation, &wrong), SHMQ_OK);
@@ -44,7 +44,7 @@ static void a_queue_is_looked_at_as_the_one_that_is_meant(void) {
     end();
 }
 
-static void a_page_that_leads_elsewhere_is_told(void) {
+TEST(a_page_that_leads_elsewhere_is_told) {
     const char *wrong;
     begin();
     shmq_directory_shm *entry = &m->directory[q->index];
@@ -65,7 +65,7 @@ static void a_page_that_leads_elsewhere_is_told(void) {
     end();
 }
 
-static void groups_that_make_no_sense_are_none(void) {
+TEST(groups_that_make_no_sense_are_none) {
     shmq_queue view;
     begin();
     shmq_store_seq(&q->page->settings.grouping, SHMQ_GROUPS_STICKY + 1);
@@ -85,7 +85,7 @@ static bool use_of(uint32_t index, shmq_memory_use *use) {
     return there;
 }
 
-static void bodies_count_until_their_slots_are_free(void) {
+TEST(bodies_count_until_their_slots_are_free) {
     shmq_memory_use use;
     begin();
     CHECK(use_of(q->index, &use));
@@ -114,7 +114,7 @@ static void bodies_count_until_their_slots_are_free(void) {
     end();
 }
 
-static void what_is_not_in_service_has_no_name(void) {
+TEST(what_is_not_in_service_has_no_name) {
     shmq_memory_use use;
     begin();
     CHECK(!use_of(9, &use)); /* nobody has made it */
@@ -137,11 +137,4 @@ static void what_is_not_in_service_has_no_name(void) {
     end();
 }
 
-int main(void) {
-    a_queue_is_looked_at_as_the_one_that_is_meant();
-    a_page_that_leads_elsewhere_is_told();
-    groups_that_make_no_sense_are_none();
-    bodies_count_until_their_slots_are_free();
-    what_is_not_in_service_has_no_name();
-    return 0;
-}
+int main(void) { return run_tests(); }

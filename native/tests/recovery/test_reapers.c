@@ -39,7 +39,7 @@ static bool ask(void *context, uint32_t row) {
     return true;
 }
 
-static void another_reaper_is_faster_at_any_time(void) {
+TEST(another_reaper_is_faster_at_any_time) {
     for (int when = 1; when < 40; when++) {
         for (int way = 0; way < 2; way++) {
             begin();
@@ -69,7 +69,7 @@ static void another_reaper_is_faster_at_any_time(void) {
     }
 }
 
-static void a_queue_of_a_later_life_of_the_row_stays(void) {
+TEST(a_queue_of_a_later_life_of_the_row_stays) {
     begin();
     shmq_declaration d = {.given = 1u << SHMQ_SET_TEMPORARY, .temporary = 1, .create = true};
     shmq_queue *q = NULL;
@@ -84,7 +84,7 @@ static void a_queue_of_a_later_life_of_the_row_stays(void) {
 }
 
 /* References of what nobody will take any more; a page that is damaged drops nothing. */
-static void a_discarded_ring_drops_its_references(void) {
+TEST(a_discarded_ring_drops_its_references) {
     static unsigned char large[5000];
     begin();
     CHECK_EQUAL(put_bytes(qa, large, sizeof large, 0), SHMQ_OK);
@@ -114,7 +114,7 @@ static void a_discarded_ring_drops_its_references(void) {
 }
 
 /* Handles from before a fork, of a queue that was deleted, and of a broker that is closed, go without a trace. */
-static void handles_go_whatever_has_become_of_their_queue(void) {
+TEST(handles_go_whatever_has_become_of_their_queue) {
     begin();
     CHECK_EQUAL(shmq_queue_rebind(qa), SHMQ_OK); /* nothing to do */
     pid_t child = fork();
@@ -137,10 +137,4 @@ static void handles_go_whatever_has_become_of_their_queue(void) {
     end();
 }
 
-int main(void) {
-    another_reaper_is_faster_at_any_time();
-    a_queue_of_a_later_life_of_the_row_stays();
-    a_discarded_ring_drops_its_references();
-    handles_go_whatever_has_become_of_their_queue();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -53,7 +53,7 @@ static void end(void) {
 }
 
 /* Shows E13, E14. */
-static void the_ring_goes_back_to_the_living(void) {
+TEST(the_ring_goes_back_to_the_living) {
     begin(1024);
     static unsigned char large[5000];
     uint32_t row;
@@ -110,7 +110,7 @@ static void the_ring_goes_back_to_the_living(void) {
     end();
 }
 
-static void who_leaves_by_itself_dies_no_death(void) {
+TEST(who_leaves_by_itself_dies_no_death) {
     begin(0);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     shmq_delivery taken = receive(qb, shmq_self(qb));
@@ -130,7 +130,7 @@ static void who_leaves_by_itself_dies_no_death(void) {
 }
 
 /* Shows C12. */
-static void sleepers_and_rows_of_the_dead_go_and_those_of_the_living_stay(void) {
+TEST(sleepers_and_rows_of_the_dead_go_and_those_of_the_living_stay) {
     begin(0);
     uint32_t dead, browser, forgotten, living;
     CHECK_EQUAL(shmq_row_open(qb, SHMQ_GETTER, &dead), SHMQ_OK);
@@ -169,7 +169,7 @@ static void sleepers_and_rows_of_the_dead_go_and_those_of_the_living_stay(void) 
     end();
 }
 
-static void views_of_the_dead_end_and_those_of_the_living_stay(void) {
+TEST(views_of_the_dead_end_and_those_of_the_living_stay) {
     begin(0);
     static unsigned char large[5000];
     CHECK_EQUAL(put_bytes(qa, large, sizeof(large), 0), SHMQ_OK);
@@ -201,7 +201,7 @@ static void views_of_the_dead_end_and_those_of_the_living_stay(void) {
     end();
 }
 
-static void claims_in_the_counters_of_the_dead_go(void) {
+TEST(claims_in_the_counters_of_the_dead_go) {
     begin(1024);
     shmq_counters_shm *dead = qb->counters, *living = qc->counters;
     shmq_moving(qb, 1);
@@ -230,7 +230,7 @@ static void claims_in_the_counters_of_the_dead_go(void) {
     end();
 }
 
-static void the_watch_of_the_dead_is_vacant(void) {
+TEST(the_watch_of_the_dead_is_vacant) {
     begin(0);
     shmq_watcher dead, living;
     shmq_watch_enter(&dead, b, &b->header->memory_full);
@@ -253,7 +253,7 @@ static void the_watch_of_the_dead_is_vacant(void) {
 }
 
 /* All of it at once, by the one call that production uses. */
-static void a_process_that_the_predicate_calls_dead_is_reaped_whole(void) {
+TEST(a_process_that_the_predicate_calls_dead_is_reaped_whole) {
     begin(1024);
     static unsigned char large[5000];
     uint32_t row, pin, generation = b->row_generation;
@@ -293,13 +293,4 @@ static void a_process_that_the_predicate_calls_dead_is_reaped_whole(void) {
     end();
 }
 
-int main(void) {
-    the_ring_goes_back_to_the_living();
-    who_leaves_by_itself_dies_no_death();
-    sleepers_and_rows_of_the_dead_go_and_those_of_the_living_stay();
-    views_of_the_dead_end_and_those_of_the_living_stay();
-    claims_in_the_counters_of_the_dead_go();
-    the_watch_of_the_dead_is_vacant();
-    a_process_that_the_predicate_calls_dead_is_reaped_whole();
-    return 0;
-}
+int main(void) { return run_tests(); }

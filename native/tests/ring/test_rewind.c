@@ -61,7 +61,7 @@ static uint64_t told_at(uint64_t epoch) {
 
 /* A taker that is about to take one old entry must see that an older one was released: so the cell has the position
  * itself, and not the end of the ring's reach, which is the same for both. Shows S37, S38, R2, G1. */
-static void test_a_release_tells_the_position_of_an_old_entry_itself(void) {
+TEST(test_a_release_tells_the_position_of_an_old_entry_itself) {
     begin();
     put();
     put();
@@ -84,7 +84,7 @@ static void test_a_release_tells_the_position_of_an_old_entry_itself(void) {
 }
 
 /* A reaper that releases for the dead does not know what was released before: everybody looks from the beginning. Shows S38. */
-static void test_a_rewind_without_a_position_names_none(void) {
+TEST(test_a_rewind_without_a_position_names_none) {
     begin();
     put();
     shmq_delivery d = receive();
@@ -100,7 +100,7 @@ static void test_a_rewind_without_a_position_names_none(void) {
 
 /* The head's epoch rises with each release, even if its position stays: a taker that passed the entry before it was
  * released cannot advance the head over it any more. Shows S24, S38, R1. */
-static void test_a_release_always_changes_the_head(void) {
+TEST(test_a_release_always_changes_the_head) {
     begin();
     put();
     shmq_delivery d = receive();
@@ -116,9 +116,4 @@ static void test_a_release_always_changes_the_head(void) {
     end();
 }
 
-int main(void) {
-    test_a_release_tells_the_position_of_an_old_entry_itself();
-    test_a_rewind_without_a_position_names_none();
-    test_a_release_always_changes_the_head();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -33,7 +33,7 @@ static void close_queue(void) {
     leave_queue();
 }
 
-static void order_is_kept_over_many_laps(void) {
+TEST(order_is_kept_over_many_laps) {
     open_queue(N);
     uint64_t in = 0, out = 0;
     for (int round = 0; round < 60; round++) {
@@ -54,7 +54,7 @@ static void order_is_kept_over_many_laps(void) {
     close_queue();
 }
 
-static void a_full_ring_says_so_and_uses_its_last_slot(void) {
+TEST(a_full_ring_says_so_and_uses_its_last_slot) {
     open_queue(N);
     for (uint64_t i = 0; i < N; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
@@ -70,7 +70,7 @@ static void a_full_ring_says_so_and_uses_its_last_slot(void) {
 }
 
 /* Entries that nobody settles are carried from lap to lap, keep their handles, and come back in their order. Shows S2, S78, R2, R17. */
-static void old_entries_keep_place_and_order(void) {
+TEST(old_entries_keep_place_and_order) {
     open_queue(N);
     shmq_delivery taken[5];
     for (uint64_t i = 0; i < 5; i++) {
@@ -107,7 +107,7 @@ static void old_entries_keep_place_and_order(void) {
 
 /* A taker that has offered itself an old entry gives it back for one before it that was released meanwhile. Shows
  * R1. */
-static void the_cell_of_a_release_tells_old_entries_apart(void) {
+TEST(the_cell_of_a_release_tells_old_entries_apart) {
     open_queue(N);
     shmq_delivery taken[2];
     for (uint64_t i = 0; i < 2; i++) {
@@ -135,7 +135,7 @@ static void the_cell_of_a_release_tells_old_entries_apart(void) {
 }
 
 /* The slot under the tail is a claim of the lap before, and there is a free one behind it: no endless loop, patience. */
-static void a_claim_a_lap_behind_the_tail_is_a_matter_of_patience(void) {
+TEST(a_claim_a_lap_behind_the_tail_is_a_matter_of_patience) {
     open_queue(N);
     CHECK_EQUAL(claim_by_hand(qb), 0);
     for (uint64_t i = 1; i < N; i++) {
@@ -160,7 +160,7 @@ static void a_claim_a_lap_behind_the_tail_is_a_matter_of_patience(void) {
 }
 
 /* With calls that do not wait, or not long enough, patience goes on from call to call. */
-static void who_only_polls_gets_past_a_stopped_claim_too(void) {
+TEST(who_only_polls_gets_past_a_stopped_claim_too) {
     open_queue(N);
     CHECK_EQUAL(claim_by_hand(qb), 0);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
@@ -226,7 +226,7 @@ static pid_t stopped_in_a_claim(uint32_t before, uint32_t after) {
     _exit(0);
 }
 
-static void a_producer_stopped_in_its_claim_costs_one_patience_and_loses_nothing(void) {
+TEST(a_producer_stopped_in_its_claim_costs_one_patience_and_loses_nothing) {
     open_queue(N);
     pid_t child = stopped_in_a_claim(0, 0);
     CHECK_EQUAL(state_at(qa, 0), SHMQ_CLAIMED);
@@ -248,7 +248,7 @@ static void a_producer_stopped_in_its_claim_costs_one_patience_and_loses_nothing
 }
 
 /* While it stands still the ring turns three times: the hole is passed on, and its slot comes back at last. */
-static void the_hole_of_a_stopped_producer_is_passed_on_from_lap_to_lap(void) {
+TEST(the_hole_of_a_stopped_producer_is_passed_on_from_lap_to_lap) {
     open_queue(N);
     pid_t child = stopped_in_a_claim(0, 0);
     uint64_t waited, out = 0;
@@ -274,7 +274,7 @@ static void the_hole_of_a_stopped_producer_is_passed_on_from_lap_to_lap(void) {
 }
 
 /* A batch of eight stops at its third: all of it comes, in order, at the tail. */
-static void a_batch_that_became_holes_is_put_again_in_order(void) {
+TEST(a_batch_that_became_holes_is_put_again_in_order) {
     open_queue(N);
     pid_t child = stopped_in_a_claim(2, 5);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
@@ -291,7 +291,7 @@ static void a_batch_that_became_holes_is_put_again_in_order(void) {
 }
 
 /* Shows E3. */
-static void a_producer_killed_in_its_claim_costs_no_patience(void) {
+TEST(a_producer_killed_in_its_claim_costs_no_patience) {
     open_queue(N);
     pid_t child = stopped_in_a_claim(1, 3);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
@@ -313,7 +313,7 @@ static void a_producer_killed_in_its_claim_costs_no_patience(void) {
 /* ---- recovery ---------------------------------------------------------------------------------------------------- */
 
 /* One word of each kind that a dead process can leave, some of them carried, one with a block. Shows E13, E14, E17, C12. */
-static void the_reaper_puts_every_word_of_the_dead_right(void) {
+TEST(the_reaper_puts_every_word_of_the_dead_right) {
     open_queue(N);
     static unsigned char large[5000];
     uint32_t row;
@@ -365,7 +365,7 @@ static void the_reaper_puts_every_word_of_the_dead_right(void) {
 }
 
 /* Two reapers, one of them late: what the row's next owner has is not taken from it. Shows C12. */
-static void a_late_reaper_leaves_the_next_owner_alone(void) {
+TEST(a_late_reaper_leaves_the_next_owner_alone) {
     open_queue(N);
     uint32_t dead_row, live_row;
     CHECK_EQUAL(shmq_row_open(qb, SHMQ_CONSUMER, &dead_row), SHMQ_OK);
@@ -390,7 +390,7 @@ static void a_late_reaper_leaves_the_next_owner_alone(void) {
 }
 
 /* `unsettled` is its process's own word: a stealer that wrote there could meet the row's next owner, or die before. */
-static void who_is_robbed_holds_the_message_until_it_finds_out(void) {
+TEST(who_is_robbed_holds_the_message_until_it_finds_out) {
     open_queue(N);
     for (int way = 0; way < 3; way++) {
         CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
@@ -419,7 +419,7 @@ static void who_is_robbed_holds_the_message_until_it_finds_out(void) {
 }
 
 /* A late stealer: the holder has died meanwhile, and its row is another's. */
-static void one_that_steals_takes_nothing_off_the_next_owner_of_a_row(void) {
+TEST(one_that_steals_takes_nothing_off_the_next_owner_of_a_row) {
     open_queue(N);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     uint32_t row;
@@ -437,7 +437,7 @@ static void one_that_steals_takes_nothing_off_the_next_owner_of_a_row(void) {
 }
 
 /* A word that makes no sense is put out of service, told once, and in nobody's way. Shows E20. */
-static void a_damaged_word_is_told_once_and_passed(void) {
+TEST(a_damaged_word_is_told_once_and_passed) {
     open_queue(N);
     for (uint64_t i = 0; i < 4; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
@@ -460,7 +460,7 @@ static void a_damaged_word_is_told_once_and_passed(void) {
     leave_queue(); /* the slot stays broken */
 }
 
-static void a_body_that_leads_nowhere_is_damage_and_no_crash(void) {
+TEST(a_body_that_leads_nowhere_is_damage_and_no_crash) {
     open_queue(N);
     static const uint64_t nonsense[] = {1, UINT64_MAX, UINT64_C(1) << 39, UINT64_C(200) << 40 | 77};
     for (uint64_t i = 0; i < 4; i++) {
@@ -476,22 +476,4 @@ static void a_body_that_leads_nowhere_is_damage_and_no_crash(void) {
     leave_queue(); /* the slots stay broken */
 }
 
-int main(void) {
-    order_is_kept_over_many_laps();
-    a_full_ring_says_so_and_uses_its_last_slot();
-    old_entries_keep_place_and_order();
-    the_cell_of_a_release_tells_old_entries_apart();
-    a_claim_a_lap_behind_the_tail_is_a_matter_of_patience();
-    who_only_polls_gets_past_a_stopped_claim_too();
-    a_producer_stopped_in_its_claim_costs_one_patience_and_loses_nothing();
-    the_hole_of_a_stopped_producer_is_passed_on_from_lap_to_lap();
-    a_batch_that_became_holes_is_put_again_in_order();
-    a_producer_killed_in_its_claim_costs_no_patience();
-    the_reaper_puts_every_word_of_the_dead_right();
-    a_late_reaper_leaves_the_next_owner_alone();
-    who_is_robbed_holds_the_message_until_it_finds_out();
-    one_that_steals_takes_nothing_off_the_next_owner_of_a_row();
-    a_damaged_word_is_told_once_and_passed();
-    a_body_that_leads_nowhere_is_damage_and_no_crash();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -45,7 +45,7 @@ static shmq_status put(shmq_queue *queue, uint64_t *number) {
 }
 
 /* Shows G5. */
-static void test_slots_get_memory_as_the_tail_comes_to_them_and_once_only(void) {
+TEST(test_slots_get_memory_as_the_tail_comes_to_them_and_once_only) {
     begin(4096);
     CHECK_EQUAL(shmq_slot_count(&q->first), 4096);
     uint64_t empty = shmq_queue_reserved(q), before = reserved(), most = 0;
@@ -69,7 +69,7 @@ static void test_slots_get_memory_as_the_tail_comes_to_them_and_once_only(void) 
     end();
 }
 
-static void test_a_deleted_queue_gives_its_memory_back_to_the_system(void) {
+TEST(test_a_deleted_queue_gives_its_memory_back_to_the_system) {
     begin(0);
     uint64_t number = 1;
     shmq_queue *other = scratch_queue(m, "other", 0, false);
@@ -97,7 +97,7 @@ static void test_a_deleted_queue_gives_its_memory_back_to_the_system(void) {
 
 /* A death between the reservation and its note leaves memory that nobody counts; the rebuild that follows gives it back.
  * Shows G5. */
-static void test_memory_that_a_dead_process_has_reserved_and_not_noted_comes_back(void) {
+TEST(test_memory_that_a_dead_process_has_reserved_and_not_noted_comes_back) {
     begin(0);
     shmq_member *victim = scratch_attach();
     CHECK_EQUAL(shmq_structure_lock(victim), SHMQ_OK);
@@ -128,7 +128,7 @@ static void *put_many(void *unused) {
     return NULL;
 }
 
-static void test_producers_that_reserve_at_once_reserve_once(void) {
+TEST(test_producers_that_reserve_at_once_reserve_once) {
     begin(16384);
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) {
@@ -144,7 +144,7 @@ static void test_producers_that_reserve_at_once_reserve_once(void) {
     end();
 }
 
-static void test_slots_that_find_no_memory_are_told_and_bodies_leave_them_some(void) {
+TEST(test_slots_that_find_no_memory_are_told_and_bodies_leave_them_some) {
     begin(0);
     static shmq_block taken[4096];
     uint32_t count = 0;
@@ -173,7 +173,7 @@ static void test_slots_that_find_no_memory_are_told_and_bodies_leave_them_some(v
 }
 
 /* Once slots have their share nothing is kept for them; what bodies had, and have no more, is theirs as well. */
-static void test_slots_get_memory_that_bodies_had(void) {
+TEST(test_slots_get_memory_that_bodies_had) {
     begin(0);
     static shmq_block taken[4096];
     uint32_t count = 0;
@@ -210,7 +210,7 @@ static void test_slots_get_memory_that_bodies_had(void) {
     end();
 }
 
-static void test_a_ring_that_its_broker_can_never_hold_is_refused(void) {
+TEST(test_a_ring_that_its_broker_can_never_hold_is_refused) {
     begin(0);
     shmq_declaration d = {.given = 1u << SHMQ_SET_MAXSIZE, .maxsize = 1u << 20, .create = true};
     shmq_queue *large;
@@ -220,7 +220,7 @@ static void test_a_ring_that_its_broker_can_never_hold_is_refused(void) {
 }
 
 /* Offsets and lengths that damage may have left: told, and no memory is given away. */
-static void test_slots_that_are_given_back_where_there_are_none_are_damage(void) {
+TEST(test_slots_that_are_given_back_where_there_are_none_are_damage) {
     begin(4096);
     uint64_t run = q->page->ring.run, before = reserved();
     uint32_t first = (uint32_t)((run - m->data) >> SHMQ_GRANULE_SHIFT);
@@ -250,14 +250,4 @@ static void test_slots_that_are_given_back_where_there_are_none_are_damage(void)
     end();
 }
 
-int main(void) {
-    test_slots_get_memory_as_the_tail_comes_to_them_and_once_only();
-    test_a_deleted_queue_gives_its_memory_back_to_the_system();
-    test_memory_that_a_dead_process_has_reserved_and_not_noted_comes_back();
-    test_producers_that_reserve_at_once_reserve_once();
-    test_slots_that_find_no_memory_are_told_and_bodies_leave_them_some();
-    test_slots_get_memory_that_bodies_had();
-    test_a_ring_that_its_broker_can_never_hold_is_refused();
-    test_slots_that_are_given_back_where_there_are_none_are_damage();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -93,7 +93,7 @@ static void await_death(uint32_t row) {
 }
 
 /* Nobody may touch what is its own before it can have found out. Shows G1, G2. */
-static void test_a_process_that_runs_without_its_lock_has_the_patience_to_find_out(void) {
+TEST(test_a_process_that_runs_without_its_lock_has_the_patience_to_find_out) {
     begin();
     child c = lockless();
     uint64_t since = shmq_now_ns();
@@ -111,7 +111,7 @@ static void test_a_process_that_runs_without_its_lock_has_the_patience_to_find_o
     end();
 }
 
-static void test_of_several_such_processes_each_has_its_turn(void) {
+TEST(test_of_several_such_processes_each_has_its_turn) {
     begin();
     child some[] = {lockless(), lockless(), lockless()};
     uint32_t reaped, all = 0;
@@ -129,7 +129,7 @@ static void test_of_several_such_processes_each_has_its_turn(void) {
 }
 
 /* Its memory is gone before its lock: no patience for the dead. Shows G4. */
-static void test_a_killed_process_is_dead_at_once(void) {
+TEST(test_a_killed_process_is_dead_at_once) {
     scratch_create_patient();
     m = scratch_attach();
     child c = lockless();
@@ -148,7 +148,7 @@ static void test_a_killed_process_is_dead_at_once(void) {
 }
 
 /* Shows G2. */
-static void test_a_stranger_s_file_proves_no_death_and_gets_no_memory(void) {
+TEST(test_a_stranger_s_file_proves_no_death_and_gets_no_memory) {
     begin();
     shmq_member *other = scratch_attach();
     int was = stranger(m->map_fd);
@@ -166,7 +166,7 @@ static void test_a_stranger_s_file_proves_no_death_and_gets_no_memory(void) {
     close(was);
 }
 
-static void test_a_stranger_s_file_is_not_locked(void) {
+TEST(test_a_stranger_s_file_is_not_locked) {
     begin();
     shmq_member *other = scratch_attach();
     uint32_t row = other->row;
@@ -189,7 +189,7 @@ static void test_a_stranger_s_file_is_not_locked(void) {
     end();
 }
 
-static void test_a_number_that_another_membership_has_now_is_left_to_it(void) {
+TEST(test_a_number_that_another_membership_has_now_is_left_to_it) {
     begin();
     shmq_member *other = scratch_attach();
     int lock = other->lock_fd, map = other->map_fd;
@@ -233,7 +233,7 @@ static void give_descriptors(const int *taken, uint32_t count) {
 }
 
 /* It may close some, and try again. */
-static void test_a_child_without_a_descriptor_left_is_told_and_joins_later(void) {
+TEST(test_a_child_without_a_descriptor_left_is_told_and_joins_later) {
     begin();
     pid_t pid = fork();
     CHECK(pid >= 0);
@@ -257,7 +257,7 @@ static void test_a_child_without_a_descriptor_left_is_told_and_joins_later(void)
 }
 
 /* Neither a descriptor nor the name leads to the segment: whatever has its name now is another file. */
-static void test_a_child_that_finds_no_way_to_the_segment_is_told(void) {
+TEST(test_a_child_that_finds_no_way_to_the_segment_is_told) {
     for (int way = 0; way < 3; way++) {
         begin();
         pid_t pid = fork();
@@ -286,7 +286,7 @@ static void test_a_child_that_finds_no_way_to_the_segment_is_told(void) {
     }
 }
 
-static void test_without_a_descriptor_left_nobody_is_taken_for_dead(void) {
+TEST(test_without_a_descriptor_left_nobody_is_taken_for_dead) {
     begin();
     shmq_member *other = scratch_attach();
     pid_t pid = fork(); /* which has limits of its own */
@@ -310,15 +310,4 @@ static void test_without_a_descriptor_left_nobody_is_taken_for_dead(void) {
     end();
 }
 
-int main(void) {
-    test_a_child_without_a_descriptor_left_is_told_and_joins_later();
-    test_a_child_that_finds_no_way_to_the_segment_is_told();
-    test_without_a_descriptor_left_nobody_is_taken_for_dead();
-    test_a_process_that_runs_without_its_lock_has_the_patience_to_find_out();
-    test_of_several_such_processes_each_has_its_turn();
-    test_a_killed_process_is_dead_at_once();
-    test_a_stranger_s_file_proves_no_death_and_gets_no_memory();
-    test_a_stranger_s_file_is_not_locked();
-    test_a_number_that_another_membership_has_now_is_left_to_it();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -154,7 +154,7 @@ static long files_of_ours(void) {
 }
 
 /* It appears complete or not at all, and a draft does not stay. */
-static void test_a_creation_in_which_any_call_fails_leaves_nothing_half_done(void) {
+TEST(test_a_creation_in_which_any_call_fails_leaves_nothing_half_done) {
     static const int more[] = {EOPNOTSUPP, EEXIST, EACCES, EISDIR, EINVAL, ENOENT};
     for (int i = 0; i < FAILURES + 6; i++) {
         long n = 0;
@@ -176,7 +176,7 @@ static void test_a_creation_in_which_any_call_fails_leaves_nothing_half_done(voi
     }
 }
 
-static void test_a_life_in_which_any_call_fails_harms_nobody(void) {
+TEST(test_a_life_in_which_any_call_fails_harms_nobody) {
     for (int i = 0; i < FAILURES; i++) {
         long n = 0;
         scratch_create(false);
@@ -195,7 +195,7 @@ static void test_a_life_in_which_any_call_fails_harms_nobody(void) {
 }
 
 /* An identity is told or an error is; a segment that is used is not removed, whatever fails. */
-static void test_an_inspection_in_which_any_call_fails_removes_nothing(void) {
+TEST(test_an_inspection_in_which_any_call_fails_removes_nothing) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     for (int i = 0; i < FAILURES; i++) {
@@ -233,7 +233,7 @@ static void test_an_inspection_in_which_any_call_fails_removes_nothing(void) {
 }
 
 /* Its messages go back all the same: else its row would be free while words name it. */
-static void test_who_leaves_without_memory_for_a_handle_gives_back_what_it_holds(void) {
+TEST(test_who_leaves_without_memory_for_a_handle_gives_back_what_it_holds) {
     scratch_create(false);
     shmq_member *m = scratch_attach(), *other = scratch_attach();
     shmq_queue *q = declare(m, "jobs", false), *theirs = declare(other, "jobs", false);
@@ -263,7 +263,7 @@ static const unsigned char selection[] = {
     1,   1,  0,   0,   0,  21, 0, 0,   0,   0,   26,  8, 0,  0, 0, 1, 2,   0,  0, 0, 3,   3, 0,  0, 0,   8,   0,   0,
     0,   0,  24,  0,   0,  0,  0, 26,  3,   0,   0,   0, 1,  6, 0, 0, 0,   19, 4, 0, 2,   0, 24, 0, 0,   0,   0};
 
-static void test_a_selector_for_which_there_is_no_memory_is_refused_whole(void) {
+TEST(test_a_selector_for_which_there_is_no_memory_is_refused_whole) {
     long n = 0;
     failure = ENOMEM;
     do {
@@ -280,7 +280,7 @@ static void test_a_selector_for_which_there_is_no_memory_is_refused_whole(void) 
 }
 
 /* Nobody has it: it goes, or it stays and the error is told. */
-static void test_a_sweep_in_which_any_call_fails_removes_the_segment_or_says_why_not(void) {
+TEST(test_a_sweep_in_which_any_call_fails_removes_the_segment_or_says_why_not) {
     static const int errors[] = {EACCES, EPERM, ENOENT, EINTR, ELOOP, EISDIR, ENXIO};
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         long n = 0;
@@ -304,7 +304,7 @@ static void test_a_sweep_in_which_any_call_fails_removes_the_segment_or_says_why
 }
 
 /* /dev/shm is full: what the segment has got before, and nobody uses now, does. Without any of that it is an error. */
-static void test_memory_that_is_reserved_already_does_where_there_is_no_more(void) {
+TEST(test_memory_that_is_reserved_already_does_where_there_is_no_more) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     uint64_t first, second;
@@ -333,13 +333,4 @@ static void test_memory_that_is_reserved_already_does_where_there_is_no_more(voi
     scratch_remove();
 }
 
-int main(void) {
-    test_a_selector_for_which_there_is_no_memory_is_refused_whole();
-    test_a_sweep_in_which_any_call_fails_removes_the_segment_or_says_why_not();
-    test_memory_that_is_reserved_already_does_where_there_is_no_more();
-    test_who_leaves_without_memory_for_a_handle_gives_back_what_it_holds();
-    test_a_creation_in_which_any_call_fails_leaves_nothing_half_done();
-    test_a_life_in_which_any_call_fails_harms_nobody();
-    test_an_inspection_in_which_any_call_fails_removes_nothing();
-    return 0;
-}
+int main(void) { return run_tests(); }

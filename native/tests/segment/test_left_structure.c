@@ -47,7 +47,7 @@ static void end(shmq_member *m, shmq_queue *q) {
 }
 
 /* Shows G7. */
-static void test_who_sleeps_mends_it(void) {
+TEST(test_who_sleeps_mends_it) {
     shmq_member *m;
     shmq_queue *q;
     begin(&m, &q);
@@ -61,7 +61,7 @@ static void test_who_sleeps_mends_it(void) {
     end(m, q);
 }
 
-static void test_who_puts_and_gets_mends_it(void) {
+TEST(test_who_puts_and_gets_mends_it) {
     shmq_member *m;
     shmq_queue *q;
     begin(&m, &q);
@@ -73,7 +73,7 @@ static void test_who_puts_and_gets_mends_it(void) {
     end(m, q);
 }
 
-static void test_a_reaper_mends_it(void) {
+TEST(test_a_reaper_mends_it) {
     shmq_member *m;
     shmq_queue *q;
     uint32_t reaped = 0;
@@ -83,7 +83,7 @@ static void test_a_reaper_mends_it(void) {
     end(m, q);
 }
 
-static void test_who_is_inside_is_left_alone(void) {
+TEST(test_who_is_inside_is_left_alone) {
     scratch_create_patient();
     shmq_member *m = scratch_attach(), *inside = scratch_attach();
     CHECK_EQUAL(shmq_structure_lock(inside), SHMQ_OK);
@@ -99,10 +99,4 @@ static void test_who_is_inside_is_left_alone(void) {
     scratch_remove();
 }
 
-int main(void) {
-    test_who_sleeps_mends_it();
-    test_who_puts_and_gets_mends_it();
-    test_a_reaper_mends_it();
-    test_who_is_inside_is_left_alone();
-    return 0;
-}
+int main(void) { return run_tests(); }

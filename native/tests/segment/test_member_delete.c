@@ -13,7 +13,7 @@ static void end(void) {
     scratch_remove();
 }
 
-static void a_broker_that_others_use_is_deleted_by_force_only(void) {
+TEST(a_broker_that_others_use_is_deleted_by_force_only) {
     begin();
     shmq_member *other = scratch_attach();
     CHECK_EQUAL(shmq_member_delete(m, false), SHMQ_IN_USE);
@@ -24,7 +24,7 @@ static void a_broker_that_others_use_is_deleted_by_force_only(void) {
     end();
 }
 
-static void one_whose_name_is_gone_already_is_deleted_as_well(void) {
+TEST(one_whose_name_is_gone_already_is_deleted_as_well) {
     begin();
     scratch_remove();
     CHECK(!scratch_exists());
@@ -34,7 +34,7 @@ static void one_whose_name_is_gone_already_is_deleted_as_well(void) {
 }
 
 /* Only root can become another user; elsewhere there is nobody whose broker it could be. */
-static void the_broker_of_another_user_is_not_deleted(void) {
+TEST(the_broker_of_another_user_is_not_deleted) {
     if (geteuid() != 0) {
         return;
     }
@@ -50,9 +50,4 @@ static void the_broker_of_another_user_is_not_deleted(void) {
     end();
 }
 
-int main(void) {
-    a_broker_that_others_use_is_deleted_by_force_only();
-    one_whose_name_is_gone_already_is_deleted_as_well();
-    the_broker_of_another_user_is_not_deleted();
-    return 0;
-}
+int main(void) { return run_tests(); }

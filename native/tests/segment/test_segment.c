@@ -8,7 +8,7 @@
 #include "segment/structure.h"
 #include "scratch_segment.h"
 
-static void test_a_segment_has_the_mode_that_was_asked_for(void) {
+TEST(test_a_segment_has_the_mode_that_was_asked_for) {
     mode_t before = umask(0077);
     shmq_segment_plan plan = scratch_plan(false);
     plan.mode = 0660;
@@ -24,7 +24,7 @@ static void test_a_segment_has_the_mode_that_was_asked_for(void) {
     scratch_remove();
 }
 
-static void test_a_budget_out_of_range_makes_no_segment(void) {
+TEST(test_a_budget_out_of_range_makes_no_segment) {
     shmq_segment_plan plan = scratch_plan(false);
     plan.memory = SHMQ_MEMORY_MIN - 1;
     plan.room = 0;
@@ -32,7 +32,7 @@ static void test_a_budget_out_of_range_makes_no_segment(void) {
     CHECK(!scratch_exists());
 }
 
-static void test_every_size_has_room_for_its_regions(void) {
+TEST(test_every_size_has_room_for_its_regions) {
     for (uint64_t memory = SHMQ_MEMORY_MIN; memory <= UINT64_C(40) << 20; memory += 5 * SHMQ_GRANULE_BYTES) {
         shmq_segment_plan plan = scratch_plan(false);
         plan.memory = memory + 1234;
@@ -93,7 +93,7 @@ static void refuse_field(uint64_t offset, uint64_t value, size_t bytes, bool men
     refuse_field(offsetof(shmq_segment_shm, field), (value), sizeof(((shmq_segment_shm *)0)->field), mend, status, \
                  #field)
 
-static void test_each_differing_field_is_named(void) {
+TEST(test_each_differing_field_is_named) {
     REFUSE(magic, 7, true, SHMQ_NO_MAGIC);
     REFUSE(version, 99, true, SHMQ_VERSION);
     REFUSE(byte_order, 0x04030201, true, SHMQ_VERSION);
@@ -115,7 +115,7 @@ static void test_each_differing_field_is_named(void) {
     REFUSE(memory, SCRATCH_MEMORY + 1, true, SHMQ_CORRUPT);
 }
 
-static void test_a_path_without_end_is_refused(void) {
+TEST(test_a_path_without_end_is_refused) {
     scratch_create(false);
     char path[SHMQ_PATH_MAX];
     memset(path, 'x', sizeof(path));
@@ -124,7 +124,7 @@ static void test_a_path_without_end_is_refused(void) {
     scratch_remove();
 }
 
-static void test_a_truncated_segment_is_refused(void) {
+TEST(test_a_truncated_segment_is_refused) {
     static const off_t sizes[] = {
         0, 1, 4096, 8191, 8192, 65536, (off_t)SCRATCH_MEMORY - 1, (off_t)SCRATCH_MEMORY + 4096};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -137,7 +137,7 @@ static void test_a_truncated_segment_is_refused(void) {
     }
 }
 
-static void test_what_is_no_file_of_ours_is_refused(void) {
+TEST(test_what_is_no_file_of_ours_is_refused) {
     char path[128];
     scratch_plan(false);
     scratch_path(path, sizeof(path));
@@ -160,7 +160,7 @@ static void test_what_is_no_file_of_ours_is_refused(void) {
     scratch_remove();
 }
 
-static void test_members_have_rows_of_their_own(void) {
+TEST(test_members_have_rows_of_their_own) {
     scratch_create(false);
     shmq_member *a = scratch_attach(), *b = scratch_attach();
     CHECK(a->row != b->row);
@@ -186,7 +186,7 @@ static void test_members_have_rows_of_their_own(void) {
     scratch_remove();
 }
 
-static void test_counters_survive_their_process_and_go_on(void) {
+TEST(test_counters_survive_their_process_and_go_on) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     shmq_counters_shm *counters;
@@ -208,7 +208,7 @@ static void test_counters_survive_their_process_and_go_on(void) {
     scratch_remove();
 }
 
-static void test_ids_are_never_handed_out_twice(void) {
+TEST(test_ids_are_never_handed_out_twice) {
     scratch_create(false);
     shmq_member *a = scratch_attach(), *b = scratch_attach();
     uint64_t last = 0;
@@ -246,7 +246,7 @@ static void child_of(shmq_member *m, uint32_t parents_row, int depth) {
     shmq_member_free(m);
 }
 
-static void test_a_forked_child_becomes_a_member_of_its_own(void) {
+TEST(test_a_forked_child_becomes_a_member_of_its_own) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     pid_t child = fork();
@@ -262,7 +262,7 @@ static void test_a_forked_child_becomes_a_member_of_its_own(void) {
 }
 
 /* The child never calls the library: it must neither keep its parent alive nor take its claim away. */
-static void test_an_idle_child_does_not_keep_its_dead_parent_alive(void) {
+TEST(test_an_idle_child_does_not_keep_its_dead_parent_alive) {
     scratch_create(false);
     shmq_member *watcher = scratch_attach();
     int up[2], down[2];
@@ -299,7 +299,7 @@ static void test_an_idle_child_does_not_keep_its_dead_parent_alive(void) {
     scratch_remove();
 }
 
-static void test_the_last_member_takes_an_anonymous_segment_along(void) {
+TEST(test_the_last_member_takes_an_anonymous_segment_along) {
     scratch_create(true);
     shmq_member *a = scratch_attach(), *b = scratch_attach();
     shmq_member_free(a);
@@ -318,7 +318,7 @@ static void test_the_last_member_takes_an_anonymous_segment_along(void) {
     shmq_member_free(b);
 }
 
-static void test_an_unlinked_anonymous_segment_takes_no_new_member(void) {
+TEST(test_an_unlinked_anonymous_segment_takes_no_new_member) {
     scratch_create(true);
     shmq_member *m = scratch_attach();
     pid_t child = fork();
@@ -348,7 +348,7 @@ static void create_in(const char *directory, shmq_home *home) {
     CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
 }
 
-static void test_a_deleted_directory_is_noticed_by_all(void) {
+TEST(test_a_deleted_directory_is_noticed_by_all) {
     char directory[] = "/tmp/shmq-ctest-XXXXXX";
     CHECK(mkdtemp(directory) != NULL);
     shmq_home home;
@@ -368,7 +368,7 @@ static void test_a_deleted_directory_is_noticed_by_all(void) {
 }
 
 /* Shows G8. */
-static void test_a_segment_is_joined_and_removed_only_for_the_directory_that_it_names(void) {
+TEST(test_a_segment_is_joined_and_removed_only_for_the_directory_that_it_names) {
     char ours[] = "/tmp/shmq-ctest-XXXXXX", other[] = "/tmp/shmq-ctest-XXXXXX";
     CHECK(mkdtemp(ours) != NULL && mkdtemp(other) != NULL);
     shmq_home home;
@@ -416,7 +416,7 @@ static void test_a_segment_is_joined_and_removed_only_for_the_directory_that_it_
     CHECK(rmdir(ours) == 0 && rmdir(other) == 0);
 }
 
-static void test_a_deleted_segment_is_gone_for_its_members_whose_memory_stays(void) {
+TEST(test_a_deleted_segment_is_gone_for_its_members_whose_memory_stays) {
     scratch_create(false);
     shmq_member *a = scratch_attach(), *b = scratch_attach();
     CHECK_EQUAL(shmq_member_delete(a, false), SHMQ_IN_USE);
@@ -438,7 +438,7 @@ static void test_a_deleted_segment_is_gone_for_its_members_whose_memory_stays(vo
     shmq_member_free(a);
 }
 
-static void test_a_segment_is_swept_only_without_members(void) {
+TEST(test_a_segment_is_swept_only_without_members) {
     scratch_create(true);
     shmq_identity identity;
     CHECK_EQUAL(shmq_segment_inspect(scratch_name, &identity), SHMQ_OK);
@@ -464,7 +464,7 @@ static void test_a_segment_is_swept_only_without_members(void) {
     shmq_member_free(other);
 }
 
-static void test_a_segment_with_a_name_that_cannot_be_is_not_made(void) {
+TEST(test_a_segment_with_a_name_that_cannot_be_is_not_made) {
     static char longest[SHMQ_PATH_MAX + 1];
     memset(longest, 'x', sizeof longest - 1);
     for (int way = 0; way < 3; way++) {
@@ -476,25 +476,4 @@ static void test_a_segment_with_a_name_that_cannot_be_is_not_made(void) {
     CHECK(!scratch_exists());
 }
 
-int main(void) {
-    test_a_segment_with_a_name_that_cannot_be_is_not_made();
-    test_a_segment_has_the_mode_that_was_asked_for();
-    test_a_budget_out_of_range_makes_no_segment();
-    test_every_size_has_room_for_its_regions();
-    test_each_differing_field_is_named();
-    test_a_path_without_end_is_refused();
-    test_a_truncated_segment_is_refused();
-    test_what_is_no_file_of_ours_is_refused();
-    test_members_have_rows_of_their_own();
-    test_counters_survive_their_process_and_go_on();
-    test_ids_are_never_handed_out_twice();
-    test_a_forked_child_becomes_a_member_of_its_own();
-    test_an_idle_child_does_not_keep_its_dead_parent_alive();
-    test_the_last_member_takes_an_anonymous_segment_along();
-    test_an_unlinked_anonymous_segment_takes_no_new_member();
-    test_a_deleted_directory_is_noticed_by_all();
-    test_a_segment_is_joined_and_removed_only_for_the_directory_that_it_names();
-    test_a_deleted_segment_is_gone_for_its_members_whose_memory_stays();
-    test_a_segment_is_swept_only_without_members();
-    return 0;
-}
+int main(void) { return run_tests(); }

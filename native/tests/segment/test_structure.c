@@ -21,7 +21,7 @@ static bool all_zero(const unsigned char *bytes, uint64_t count) {
     return true;
 }
 
-static void test_pages_share_granules_and_come_zeroed(void) {
+TEST(test_pages_share_granules_and_come_zeroed) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     lock(m);
@@ -50,7 +50,7 @@ static void test_pages_share_granules_and_come_zeroed(void) {
     scratch_remove();
 }
 
-static void test_runs_of_rings_come_zeroed_and_do_not_overlap(void) {
+TEST(test_runs_of_rings_come_zeroed_and_do_not_overlap) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     lock(m);
@@ -75,7 +75,7 @@ static void test_runs_of_rings_come_zeroed_and_do_not_overlap(void) {
     scratch_remove();
 }
 
-static void test_a_used_up_budget_is_told_and_spares_what_is_there(void) {
+TEST(test_a_used_up_budget_is_told_and_spares_what_is_there) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     lock(m);
@@ -145,7 +145,7 @@ static uint32_t make_slab(shmq_member *m, uint32_t size_class) {
     return (uint32_t)((block.offset - m->data) >> SHMQ_GRANULE_SHIFT);
 }
 
-static void test_the_map_is_rebuilt_after_a_death_inside_the_lock(void) {
+TEST(test_the_map_is_rebuilt_after_a_death_inside_the_lock) {
     scratch_create(false);
     shmq_member *victim = scratch_attach(), *m = scratch_attach();
     lock(m);
@@ -184,7 +184,7 @@ static void test_the_map_is_rebuilt_after_a_death_inside_the_lock(void) {
 }
 
 /* A wrong count is told, changes nothing for good, and is right again after a rebuild. Shows G7. */
-static void test_the_header_counts_what_the_map_says(void) {
+TEST(test_the_header_counts_what_the_map_says) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     lock(m);
@@ -234,7 +234,7 @@ static void test_the_header_counts_what_the_map_says(void) {
 
 /* With the budget used up, a run is found in memory that bodies gave back, wherever the last search of this process
  * ended. */
-static void test_memory_that_was_used_is_found_below_the_mark(void) {
+TEST(test_memory_that_was_used_is_found_below_the_mark) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     lock(m);
@@ -266,7 +266,7 @@ static void test_memory_that_was_used_is_found_below_the_mark(void) {
 }
 
 /* Shows G7. */
-static void test_a_damaged_root_is_counted_and_harms_no_other(void) {
+TEST(test_a_damaged_root_is_counted_and_harms_no_other) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     lock(m);
@@ -290,7 +290,7 @@ static void test_a_damaged_root_is_counted_and_harms_no_other(void) {
     scratch_remove();
 }
 
-static void test_nonsense_that_is_given_back_is_refused(void) {
+TEST(test_nonsense_that_is_given_back_is_refused) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
     lock(m);
@@ -313,7 +313,7 @@ static void test_nonsense_that_is_given_back_is_refused(void) {
     scratch_remove();
 }
 
-static void test_a_deleted_queue_keeps_its_memory_while_a_member_may_use_it(void) {
+TEST(test_a_deleted_queue_keeps_its_memory_while_a_member_may_use_it) {
     scratch_create(false);
     shmq_member *m = scratch_attach(), *user = scratch_attach();
     shmq_counters_shm *counters;
@@ -351,7 +351,7 @@ static void on_signal(int number) {
     signals = signals + 1;
 }
 
-static void test_a_signal_ends_the_wait_for_the_lock(void) {
+TEST(test_a_signal_ends_the_wait_for_the_lock) {
     scratch_create(false);
     shmq_member *holder = scratch_attach(), *m = scratch_attach();
     lock(holder);
@@ -378,7 +378,7 @@ static void test_a_signal_ends_the_wait_for_the_lock(void) {
     scratch_remove();
 }
 
-static void test_processes_that_race_for_memory_never_share_it(void) {
+TEST(test_processes_that_race_for_memory_never_share_it) {
     enum { CHILDREN = 4, ROUNDS = 60 };
     scratch_create(false);
     shmq_member *m = scratch_attach();
@@ -446,7 +446,7 @@ static void churn(shmq_member *m, int told) {
     }
 }
 
-static void test_a_kill_at_any_time_leaves_a_map_that_fits_its_roots(void) {
+TEST(test_a_kill_at_any_time_leaves_a_map_that_fits_its_roots) {
     unsigned seed = (unsigned)time(NULL);
     printf("seed %u\n", seed);
     srand(seed);
@@ -477,18 +477,4 @@ static void test_a_kill_at_any_time_leaves_a_map_that_fits_its_roots(void) {
     }
 }
 
-int main(void) {
-    test_pages_share_granules_and_come_zeroed();
-    test_runs_of_rings_come_zeroed_and_do_not_overlap();
-    test_a_used_up_budget_is_told_and_spares_what_is_there();
-    test_the_map_is_rebuilt_after_a_death_inside_the_lock();
-    test_the_header_counts_what_the_map_says();
-    test_memory_that_was_used_is_found_below_the_mark();
-    test_a_damaged_root_is_counted_and_harms_no_other();
-    test_nonsense_that_is_given_back_is_refused();
-    test_a_deleted_queue_keeps_its_memory_while_a_member_may_use_it();
-    test_a_signal_ends_the_wait_for_the_lock();
-    test_processes_that_race_for_memory_never_share_it();
-    test_a_kill_at_any_time_leaves_a_map_that_fits_its_roots();
-    return 0;
-}
+int main(void) { return run_tests(); }

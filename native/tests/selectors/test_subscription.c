@@ -50,7 +50,7 @@ static uint64_t taken(shmq_subscription *s) {
 }
 
 /* Shows S5, S23, S80, S87, S92. */
-static void test_it_takes_what_it_wants_in_order_and_leaves_the_rest(void) {
+TEST(test_it_takes_what_it_wants_in_order_and_leaves_the_rest) {
     begin();
     shmq_subscription s;
     shmq_subscription_begin(&s, is_even, NULL);
@@ -69,7 +69,7 @@ static void test_it_takes_what_it_wants_in_order_and_leaves_the_rest(void) {
 }
 
 /* Shows S4, S26. */
-static void test_it_looks_at_an_entry_once_until_something_changes(void) {
+TEST(test_it_looks_at_an_entry_once_until_something_changes) {
     begin();
     shmq_subscription s;
     shmq_subscription_begin(&s, is_even, NULL);
@@ -97,7 +97,7 @@ static void test_it_looks_at_an_entry_once_until_something_changes(void) {
 }
 
 /* Shows S4, S37, S38, S81, R2. */
-static void test_what_is_released_before_its_path_comes_first(void) {
+TEST(test_what_is_released_before_its_path_comes_first) {
     begin();
     shmq_subscription s, second;
     shmq_subscription_begin(&s, is_even, NULL);
@@ -120,7 +120,7 @@ static void test_what_is_released_before_its_path_comes_first(void) {
 }
 
 /* More releases than there are cells: it begins at the beginning, which is always right. Shows S38, R1. */
-static void test_it_may_sleep_through_any_number_of_releases(void) {
+TEST(test_it_may_sleep_through_any_number_of_releases) {
     begin();
     shmq_subscription s;
     shmq_subscription_begin(&s, is_even, NULL);
@@ -144,7 +144,7 @@ static void test_it_may_sleep_through_any_number_of_releases(void) {
 }
 
 /* The unwanted one stays behind while the ring turns over it for laps. Shows S2, R17. */
-static void test_it_finds_what_the_ring_has_turned_over(void) {
+TEST(test_it_finds_what_the_ring_has_turned_over) {
     begin();
     shmq_subscription s;
     shmq_subscription_begin(&s, is_even, NULL);
@@ -171,7 +171,7 @@ static void test_it_finds_what_the_ring_has_turned_over(void) {
     end();
 }
 
-static void test_what_it_refused_goes_to_others_for_ever(void) {
+TEST(test_what_it_refused_goes_to_others_for_ever) {
     begin();
     shmq_subscription s;
     shmq_subscription_begin(&s, NULL, NULL);
@@ -210,7 +210,7 @@ static void test_what_it_refused_goes_to_others_for_ever(void) {
 }
 
 /* A sleeper that has looked at everything is not woken before something comes; then one is, and passes the wake on. Shows S55, S68. */
-static void test_only_who_has_not_looked_is_woken(void) {
+TEST(test_only_who_has_not_looked_is_woken) {
     begin();
     uint32_t rows[2];
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
@@ -265,7 +265,7 @@ static void *sleep_on(void *argument) {
 }
 
 /* Each wants one number; they are put in the reverse order. Nobody sleeps through his own, whoever is woken first. Shows S43, S55, S74. */
-static void test_each_sleeper_gets_its_own_entry_whoever_is_woken_first(void) {
+TEST(test_each_sleeper_gets_its_own_entry_whoever_is_woken_first) {
     scratch_create_patient(); /* no rescue may be counted */
     join();
     enum { COUNT = 12 };
@@ -295,14 +295,4 @@ static void test_each_sleeper_gets_its_own_entry_whoever_is_woken_first(void) {
     end();
 }
 
-int main(void) {
-    test_it_takes_what_it_wants_in_order_and_leaves_the_rest();
-    test_it_looks_at_an_entry_once_until_something_changes();
-    test_what_is_released_before_its_path_comes_first();
-    test_it_may_sleep_through_any_number_of_releases();
-    test_it_finds_what_the_ring_has_turned_over();
-    test_what_it_refused_goes_to_others_for_ever();
-    test_only_who_has_not_looked_is_woken();
-    test_each_sleeper_gets_its_own_entry_whoever_is_woken_first();
-    return 0;
-}
+int main(void) { return run_tests(); }

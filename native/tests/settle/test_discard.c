@@ -37,7 +37,7 @@ static uint64_t discard_below(shmq_queue *queue, uint64_t position) {
     return discarded;
 }
 
-static void test_what_lies_below_a_position_is_discarded_once(void) {
+TEST(test_what_lies_below_a_position_is_discarded_once) {
     begin();
     put_numbers(q, 0, 9);
     CHECK_EQUAL(discard_below(q, 0), 0);
@@ -55,7 +55,7 @@ static void test_what_lies_below_a_position_is_discarded_once(void) {
     end();
 }
 
-static void test_what_was_carried_is_discarded_too(void) {
+TEST(test_what_was_carried_is_discarded_too) {
     begin();
     put_numbers(q, 1, 3);
     shmq_delivery d[3];
@@ -78,7 +78,7 @@ static void test_what_was_carried_is_discarded_too(void) {
     end();
 }
 
-static void test_discarding_gives_memory_back(void) {
+TEST(test_discarding_gives_memory_back) {
     begin();
     static const unsigned char body[1 << 20];
     shmq_block_usage usage;
@@ -91,7 +91,7 @@ static void test_discarding_gives_memory_back(void) {
     end();
 }
 
-static void test_many_are_discarded_in_pieces(void) {
+TEST(test_many_are_discarded_in_pieces) {
     begin();
     shmq_declaration d = {.create = true};
     shmq_queue *large = scratch_declare(m, "large", d, 8000);
@@ -108,7 +108,7 @@ static void test_many_are_discarded_in_pieces(void) {
     end();
 }
 
-static void test_damage_is_told_once_by_who_discards(void) {
+TEST(test_damage_is_told_once_by_who_discards) {
     begin();
     put_numbers(q, 0, 2);
     shmq_slot_at(&q->first, 1)->body_len = UINT32_MAX;
@@ -120,11 +120,4 @@ static void test_damage_is_told_once_by_who_discards(void) {
     end();
 }
 
-int main(void) {
-    test_what_lies_below_a_position_is_discarded_once();
-    test_what_was_carried_is_discarded_too();
-    test_discarding_gives_memory_back();
-    test_many_are_discarded_in_pieces();
-    test_damage_is_told_once_by_who_discards();
-    return 0;
-}
+int main(void) { return run_tests(); }

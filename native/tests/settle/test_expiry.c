@@ -55,7 +55,7 @@ static void find_records(uint64_t cold) {
     shmq_store_seq(&m->header->damage, 0);
 }
 
-static void what_is_with_somebody_is_not_dropped_by_who_walks_by(void) {
+TEST(what_is_with_somebody_is_not_dropped_by_who_walks_by) {
     begin();
     put_timed(1, shmq_now_ns(), 0);
     uint64_t before = word_at(0);
@@ -78,7 +78,7 @@ static void what_is_with_somebody_is_not_dropped_by_who_walks_by(void) {
     end();
 }
 
-static void what_is_settled_does_not_expire(void) {
+TEST(what_is_settled_does_not_expire) {
     begin();
     put_timed(1, shmq_now_ns() + 3600 * SECOND, 0);
     shmq_delivery d = receive(q, shmq_self(q)), late = d;
@@ -92,7 +92,7 @@ static void what_is_settled_does_not_expire(void) {
 }
 
 /* An expired one that goes to the dead comes back to its queue first. */
-static void what_is_released_too_late_may_go_to_the_dead_letters(void) {
+TEST(what_is_released_too_late_may_go_to_the_dead_letters) {
     begin();
     put_timed(1, shmq_now_ns() + SECOND / 4, 0); /* time enough to receive it, on a busy machine, too */
     dead_letter_the_expired(true);
@@ -111,7 +111,7 @@ static void what_is_released_too_late_may_go_to_the_dead_letters(void) {
 }
 
 /* Held or in a hand when its time is over, it is given free for its burial. */
-static void what_goes_to_the_dead_is_taken_out_of_holds_and_hands(void) {
+TEST(what_goes_to_the_dead_is_taken_out_of_holds_and_hands) {
     begin();
     uint64_t at = shmq_now_ns() + SECOND / 4;
     put_timed(1, at, shmq_now_ns() + 3600 * SECOND);
@@ -136,7 +136,7 @@ static void what_goes_to_the_dead_is_taken_out_of_holds_and_hands(void) {
 }
 
 /* The ring turns under the oldest: the next ones lie in slots before its own. */
-static void the_expired_are_buried_in_order_however_the_ring_has_turned(void) {
+TEST(the_expired_are_buried_in_order_however_the_ring_has_turned) {
     begin();
     dead_letter_the_expired(true);
     uint64_t passed = q->first.mask / 2, past = shmq_now_ns() + SECOND / 4;
@@ -165,7 +165,7 @@ static void the_expired_are_buried_in_order_however_the_ring_has_turned(void) {
     end();
 }
 
-static void the_expired_are_found_on_every_level(void) {
+TEST(the_expired_are_found_on_every_level) {
     begin_levels(3);
     uint64_t now = shmq_now_ns();
     dead_letter_the_expired(true);
@@ -195,7 +195,7 @@ static void the_expired_are_found_on_every_level(void) {
 }
 
 /* In order, level by level; not what is in a hand, was never tried, or has expired, which goes another way. */
-static void what_failed_too_often_is_found_on_every_level(void) {
+TEST(what_failed_too_often_is_found_on_every_level) {
     begin_levels(3);
     dead_letter_the_expired(true);
     for (uint64_t i = 1; i <= 3; i++) {
@@ -237,7 +237,7 @@ static void what_failed_too_often_is_found_on_every_level(void) {
     end();
 }
 
-static void the_sooner_of_two_limits_holds_and_no_sum_runs_over(void) {
+TEST(the_sooner_of_two_limits_holds_and_no_sum_runs_over) {
     begin();
     uint64_t now = shmq_now_ns(), at = now + 10 * SECOND;
     put_timed(1, at, 0);
@@ -263,7 +263,7 @@ static void the_sooner_of_two_limits_holds_and_no_sum_runs_over(void) {
     end();
 }
 
-static void without_its_record_a_message_does_not_expire(void) {
+TEST(without_its_record_a_message_does_not_expire) {
     begin();
     put_timed(1, shmq_now_ns(), 0);
     uint64_t cold = lose_records();
@@ -279,7 +279,7 @@ static void without_its_record_a_message_does_not_expire(void) {
 }
 
 /* Damaged between prepare and put: it is there for everybody, at once and for ever. */
-static void a_record_that_cannot_be_written_loses_the_times_only(void) {
+TEST(a_record_that_cannot_be_written_loses_the_times_only) {
     begin();
     uint64_t number = 5;
     struct iovec piece = {.iov_base = &number, .iov_len = sizeof number};
@@ -293,7 +293,7 @@ static void a_record_that_cannot_be_written_loses_the_times_only(void) {
     end();
 }
 
-static void a_release_that_cannot_be_delayed_is_one_at_once(void) {
+TEST(a_release_that_cannot_be_delayed_is_one_at_once) {
     begin();
     put_timed(1, 0, shmq_now_ns() + 1);
     while (get_number(q) != 1) {
@@ -313,7 +313,7 @@ static void a_release_that_cannot_be_delayed_is_one_at_once(void) {
 }
 
 /* Seen as it was before: another one has ended the hold, or it has never been this message's. */
-static void a_hold_ends_once(void) {
+TEST(a_hold_ends_once) {
     begin();
     put_timed(1, 0, shmq_now_ns() + 3600 * SECOND);
     put_timed(2, 0, shmq_now_ns() + 3600 * SECOND);
@@ -334,7 +334,7 @@ static void a_hold_ends_once(void) {
     end();
 }
 
-static void a_hold_without_its_record_is_over(void) {
+TEST(a_hold_without_its_record_is_over) {
     begin();
     put_timed(1, 0, shmq_now_ns() + 3600 * SECOND);
     uint64_t now = shmq_now_ns();
@@ -345,7 +345,7 @@ static void a_hold_without_its_record_is_over(void) {
     end();
 }
 
-static void records_that_do_not_fit_are_said_to_who_gives_the_lease(void) {
+TEST(records_that_do_not_fit_are_said_to_who_gives_the_lease) {
     begin_levels(3);
     uint64_t run;
     CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
@@ -365,20 +365,4 @@ static void records_that_do_not_fit_are_said_to_who_gives_the_lease(void) {
     end();
 }
 
-int main(void) {
-    what_is_with_somebody_is_not_dropped_by_who_walks_by();
-    what_is_settled_does_not_expire();
-    what_is_released_too_late_may_go_to_the_dead_letters();
-    what_goes_to_the_dead_is_taken_out_of_holds_and_hands();
-    the_expired_are_buried_in_order_however_the_ring_has_turned();
-    the_expired_are_found_on_every_level();
-    what_failed_too_often_is_found_on_every_level();
-    the_sooner_of_two_limits_holds_and_no_sum_runs_over();
-    without_its_record_a_message_does_not_expire();
-    a_record_that_cannot_be_written_loses_the_times_only();
-    a_release_that_cannot_be_delayed_is_one_at_once();
-    a_hold_ends_once();
-    a_hold_without_its_record_is_over();
-    records_that_do_not_fit_are_said_to_who_gives_the_lease();
-    return 0;
-}
+int main(void) { return run_tests(); }

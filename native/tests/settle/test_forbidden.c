@@ -43,7 +43,7 @@ static void check_refused(shmq_queue *q, shmq_delivery d) {
 }
 
 /* Shows E9, E10, E13. */
-static void only_the_owner_settles_and_gives_back(void) {
+TEST(only_the_owner_settles_and_gives_back) {
     begin();
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     shmq_delivery mine = receive(qa, shmq_self(qa)), wrong = mine;
@@ -64,7 +64,7 @@ static void only_the_owner_settles_and_gives_back(void) {
 }
 
 /* The same owner, position and tag, but not in hand. Shows E10, E13. */
-static void what_is_not_in_hand_is_neither_settled_nor_given_back(void) {
+TEST(what_is_not_in_hand_is_neither_settled_nor_given_back) {
     begin();
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     shmq_delivery mine = receive(qa, shmq_self(qa));
@@ -82,7 +82,7 @@ static void what_is_not_in_hand_is_neither_settled_nor_given_back(void) {
 }
 
 /* An offer that was taken over, or is none any more, is not finished. Shows S93, E4. */
-static void only_ones_own_offer_becomes_ones_own_entry(void) {
+TEST(only_ones_own_offer_becomes_ones_own_entry) {
     begin();
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     shmq_delivery mine;
@@ -107,7 +107,7 @@ static void only_ones_own_offer_becomes_ones_own_entry(void) {
 }
 
 /* From one consumer to another an entry goes by way of AVAILABLE only. Shows S80, E4, E5. */
-static void nothing_is_taken_that_is_not_available(void) {
+TEST(nothing_is_taken_that_is_not_available) {
     const uint32_t taken[] = {SHMQ_ACQUIRED, SHMQ_LOCKED, SHMQ_DEQUEUED, SHMQ_QUARANTINED, SHMQ_BROKEN};
     begin();
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
@@ -134,10 +134,4 @@ static void nothing_is_taken_that_is_not_available(void) {
     end();
 }
 
-int main(void) {
-    only_the_owner_settles_and_gives_back();
-    what_is_not_in_hand_is_neither_settled_nor_given_back();
-    only_ones_own_offer_becomes_ones_own_entry();
-    nothing_is_taken_that_is_not_available();
-    return 0;
-}
+int main(void) { return run_tests(); }

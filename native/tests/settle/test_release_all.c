@@ -48,7 +48,7 @@ static void take(shmq_delivery *taken, shmq_delivery **all) {
 }
 
 /* Shows S2, R2. */
-static void what_is_given_back_at_once_comes_back_in_order_before_what_came_later(void) {
+TEST(what_is_given_back_at_once_comes_back_in_order_before_what_came_later) {
     shmq_delivery taken[COUNT], *all[COUNT];
     begin(1);
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -70,7 +70,7 @@ static void what_is_given_back_at_once_comes_back_in_order_before_what_came_late
     end();
 }
 
-static void on_each_level_in_its_order(void) {
+TEST(on_each_level_in_its_order) {
     shmq_delivery taken[COUNT], *all[COUNT];
     begin(3);
     for (uint64_t i = 0; i < COUNT; i++) { /* three on the first level, three on the second, the others on the last */
@@ -84,7 +84,7 @@ static void on_each_level_in_its_order(void) {
     end();
 }
 
-static void what_was_taken_away_stays_with_the_one_that_took_it(void) {
+TEST(what_was_taken_away_stays_with_the_one_that_took_it) {
     shmq_delivery taken[COUNT], *all[COUNT], stolen;
     begin(1);
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -118,7 +118,7 @@ static void turn_over(void) {
 }
 
 /* The first is available before the ring turns over it, the second only behind that. */
-static void what_the_ring_turns_over_meanwhile_is_found_by_all(void) {
+TEST(what_the_ring_turns_over_meanwhile_is_found_by_all) {
     begin(1);
     other = scratch_attach();
     CHECK_EQUAL(shmq_queue_bind(other, q->index, 0, &theirs), SHMQ_OK);
@@ -138,10 +138,4 @@ static void what_the_ring_turns_over_meanwhile_is_found_by_all(void) {
     end();
 }
 
-int main(void) {
-    what_the_ring_turns_over_meanwhile_is_found_by_all();
-    what_is_given_back_at_once_comes_back_in_order_before_what_came_later();
-    on_each_level_in_its_order();
-    what_was_taken_away_stays_with_the_one_that_took_it();
-    return 0;
-}
+int main(void) { return run_tests(); }

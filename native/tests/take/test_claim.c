@@ -74,7 +74,7 @@ static uint64_t claim_all(void) {
     return result.entries;
 }
 
-static void test_entries_are_claimed_in_the_order_of_a_taker(void) {
+TEST(test_entries_are_claimed_in_the_order_of_a_taker) {
     begin(0, 10);
     for (uint64_t i = 0; i < 30; i++) {
         CHECK_EQUAL(put_as(from, i, (uint8_t)(i % 10)), SHMQ_OK);
@@ -90,7 +90,7 @@ static void test_entries_are_claimed_in_the_order_of_a_taker(void) {
     end(true);
 }
 
-static void test_a_claim_ends_at_its_limits(void) {
+TEST(test_a_claim_ends_at_its_limits) {
     begin(0, 1);
     shmq_claimed result;
     put_numbers(from, 1, 9);
@@ -109,7 +109,7 @@ static void test_a_claim_ends_at_its_limits(void) {
     end(true);
 }
 
-static void test_pieces_of_a_long_claim_go_on_where_they_ended(void) {
+TEST(test_pieces_of_a_long_claim_go_on_where_they_ended) {
     begin(0, 2);
     for (uint64_t i = 1; i <= 1400; i++) {
         CHECK_EQUAL(put_as(from, i, i <= 700 ? 9 : 0), SHMQ_OK);
@@ -123,7 +123,7 @@ static void test_pieces_of_a_long_claim_go_on_where_they_ended(void) {
     end(true);
 }
 
-static void test_an_entry_keeps_what_it_is_and_loses_its_times_and_attempts(void) {
+TEST(test_an_entry_keeps_what_it_is_and_loses_its_times_and_attempts) {
     begin(0, 1);
     const unsigned char headers[] = {1, 4, 0, 1, 'n', 3, 7, 3, 1, 0, 'g'}; /* n = 7, group g */
     unsigned char body[400] = {5};
@@ -172,7 +172,7 @@ static void check_headers(const unsigned char *headers, uint32_t headers_len) {
     CHECK_EQUAL(shmq_settle(to, &d), SHMQ_OK);
 }
 
-static void test_headers_go_along_as_they_are(void) {
+TEST(test_headers_go_along_as_they_are) {
     begin(0, 1);
     const unsigned char dead[] = {1, 3, 0, 1, 'n', 0, 1, 1, 0, 'c', 2, 2, 0, 'd', 'd', 3, 1, 0, 'g'};
     const unsigned char cut[] = {1, 0, 0, 2, 9, 0, 'd'};
@@ -184,7 +184,7 @@ static void test_headers_go_along_as_they_are(void) {
     end(true);
 }
 
-static void test_what_others_have_and_what_is_held_stays(void) {
+TEST(test_what_others_have_and_what_is_held_stays) {
     begin(0, 1);
     uint32_t row;
     CHECK_EQUAL(shmq_row_open(from, SHMQ_CONSUMER, &row), SHMQ_OK);
@@ -214,7 +214,7 @@ static void put_expired(uint64_t number) {
     CHECK_EQUAL(shmq_put(from, &o, 0), SHMQ_OK);
 }
 
-static void test_what_has_expired_is_not_moved(void) {
+TEST(test_what_has_expired_is_not_moved) {
     begin(0, 1);
     put_expired(1);
     put_numbers(from, 2, 2);
@@ -224,7 +224,7 @@ static void test_what_has_expired_is_not_moved(void) {
     end(true);
 }
 
-static void test_what_is_to_be_buried_is_handed_to_the_caller(void) {
+TEST(test_what_is_to_be_buried_is_handed_to_the_caller) {
     begin(0, 1);
     shmq_claimed result = {0};
     uint32_t max_deaths = shmq_load_seq(&from->page->max_deaths);
@@ -247,7 +247,7 @@ static void test_what_is_to_be_buried_is_handed_to_the_caller(void) {
     end(true);
 }
 
-static void test_only_what_is_selected_is_claimed(void) {
+TEST(test_only_what_is_selected_is_claimed) {
     begin(0, 2);
     shmq_subscription_end(&by);
     shmq_subscription_begin(&by, wants_even, NULL);
@@ -266,7 +266,7 @@ static void test_only_what_is_selected_is_claimed(void) {
     end(true);
 }
 
-static void test_what_is_damaged_is_left_to_its_queue_and_the_rest_goes(void) {
+TEST(test_what_is_damaged_is_left_to_its_queue_and_the_rest_goes) {
     begin(0, 1);
     put_numbers(from, 1, 4);
     shmq_slot_at(&from->first, 1)->inline_area[0] ^= 1;
@@ -282,7 +282,7 @@ static void test_what_is_damaged_is_left_to_its_queue_and_the_rest_goes(void) {
     end(true);
 }
 
-static void test_a_full_target_ends_it_and_what_was_in_hand_is_as_it_was(void) {
+TEST(test_a_full_target_ends_it_and_what_was_in_hand_is_as_it_was) {
     begin(3, 1);
     shmq_claimed result;
     put_numbers(from, 1, 5);
@@ -304,7 +304,7 @@ static void test_a_full_target_ends_it_and_what_was_in_hand_is_as_it_was(void) {
     end(true);
 }
 
-static void test_a_full_ring_and_full_memory_end_it_too(void) {
+TEST(test_a_full_ring_and_full_memory_end_it_too) {
     begin(0, 1);
     static unsigned char body[1 << 20];
     shmq_claimed result;
@@ -327,7 +327,7 @@ static void test_a_full_ring_and_full_memory_end_it_too(void) {
     end(true);
 }
 
-static void test_a_queue_that_is_gone_is_an_error(void) {
+TEST(test_a_queue_that_is_gone_is_an_error) {
     begin(0, 1);
     shmq_claimed result;
     put_numbers(from, 1, 1);
@@ -339,7 +339,7 @@ static void test_a_queue_that_is_gone_is_an_error(void) {
     end(true);
 }
 
-static void test_a_taker_may_take_over_what_is_offered(void) {
+TEST(test_a_taker_may_take_over_what_is_offered) {
     begin(0, 1);
     put_numbers(from, 1, 1);
     shmq_delivery ours, theirs;
@@ -351,7 +351,7 @@ static void test_a_taker_may_take_over_what_is_offered(void) {
     end(true);
 }
 
-static void test_a_seized_entry_that_makes_no_sense_is_out_of_service(void) {
+TEST(test_a_seized_entry_that_makes_no_sense_is_out_of_service) {
     begin(0, 1);
     put_numbers(from, 1, 2);
     shmq_delivery d;
@@ -365,7 +365,7 @@ static void test_a_seized_entry_that_makes_no_sense_is_out_of_service(void) {
     end(true);
 }
 
-static void test_what_a_dead_claimer_had_is_back_first_and_counts_no_death(void) {
+TEST(test_what_a_dead_claimer_had_is_back_first_and_counts_no_death) {
     begin(0, 1);
     put_numbers(from, 1, 3);
     shmq_delivery d;
@@ -378,7 +378,7 @@ static void test_what_a_dead_claimer_had_is_back_first_and_counts_no_death(void)
     end(false);
 }
 
-static void test_old_entries_come_first(void) {
+TEST(test_old_entries_come_first) {
     begin(0, 1);
     put_numbers(from, 1, 2);
     shmq_delivery first = receive(from, shmq_self(from)), second = receive(from, shmq_self(from));
@@ -395,7 +395,7 @@ static void test_old_entries_come_first(void) {
     end(true);
 }
 
-static void test_a_group_that_a_consumer_has_is_passed(void) {
+TEST(test_a_group_that_a_consumer_has_is_passed) {
     begin(0, 1);
     shmq_declaration d = {.given = 1u << SHMQ_SET_GROUPS, .grouping = SHMQ_GROUPS_SHARED, .create = true};
     shmq_queue *groups = scratch_declare(a, "groups", d, 0), *plain = from;
@@ -425,7 +425,7 @@ static void test_a_group_that_a_consumer_has_is_passed(void) {
     end(true);
 }
 
-static void test_an_exclusive_consumer_keeps_claims_out(void) {
+TEST(test_an_exclusive_consumer_keeps_claims_out) {
     begin(0, 1);
     uint32_t row;
     shmq_claimed result;
@@ -438,25 +438,4 @@ static void test_an_exclusive_consumer_keeps_claims_out(void) {
     end(true);
 }
 
-int main(void) {
-    test_entries_are_claimed_in_the_order_of_a_taker();
-    test_a_claim_ends_at_its_limits();
-    test_pieces_of_a_long_claim_go_on_where_they_ended();
-    test_an_entry_keeps_what_it_is_and_loses_its_times_and_attempts();
-    test_headers_go_along_as_they_are();
-    test_what_others_have_and_what_is_held_stays();
-    test_what_has_expired_is_not_moved();
-    test_what_is_to_be_buried_is_handed_to_the_caller();
-    test_only_what_is_selected_is_claimed();
-    test_what_is_damaged_is_left_to_its_queue_and_the_rest_goes();
-    test_a_full_target_ends_it_and_what_was_in_hand_is_as_it_was();
-    test_a_full_ring_and_full_memory_end_it_too();
-    test_a_queue_that_is_gone_is_an_error();
-    test_a_taker_may_take_over_what_is_offered();
-    test_a_seized_entry_that_makes_no_sense_is_out_of_service();
-    test_what_a_dead_claimer_had_is_back_first_and_counts_no_death();
-    test_old_entries_come_first();
-    test_a_group_that_a_consumer_has_is_passed();
-    test_an_exclusive_consumer_keeps_claims_out();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -58,7 +58,7 @@ static void with_wrong(uint64_t *word) {
     look();
 }
 
-static void test_a_wrong_root_leads_nowhere(void) {
+TEST(test_a_wrong_root_leads_nowhere) {
     begin();
     static unsigned char bytes[5000];
     for (int i = 0; i < 3; i++) {
@@ -80,7 +80,7 @@ static void test_a_wrong_root_leads_nowhere(void) {
     end();
 }
 
-static void test_a_wrong_word_of_a_slab_leads_nowhere(void) {
+TEST(test_a_wrong_word_of_a_slab_leads_nowhere) {
     begin();
     shmq_block block;
     shmq_block_location location;
@@ -92,7 +92,7 @@ static void test_a_wrong_word_of_a_slab_leads_nowhere(void) {
     end();
 }
 
-static void test_pins_that_name_nothing_end_with_their_process(void) {
+TEST(test_pins_that_name_nothing_end_with_their_process) {
     begin();
     const uint64_t cells[] = {shmq_pin_cell(64, 1, other->row_generation),
                               shmq_pin_cell(m->size - 64, 2, other->row_generation),
@@ -114,7 +114,7 @@ static void test_pins_that_name_nothing_end_with_their_process(void) {
 }
 
 /* Its messages come back by a process that is a member, and by one that is only about to be. */
-static void test_what_the_dead_held_in_blocks_comes_back(void) {
+TEST(test_what_the_dead_held_in_blocks_comes_back) {
     begin();
     static unsigned char bytes[3000];
     for (int i = 0; i < 4; i++) {
@@ -152,7 +152,7 @@ static void test_what_the_dead_held_in_blocks_comes_back(void) {
 }
 
 /* Shows E9, E11, E14, R8. */
-static void test_stealing_takes_from_anybody_once(void) {
+TEST(test_stealing_takes_from_anybody_once) {
     begin();
     shmq_delivery d, taken, again;
     CHECK_EQUAL(shmq_steal(&q->first, 0, false, &d), SHMQ_EMPTY);
@@ -179,7 +179,7 @@ static void test_stealing_takes_from_anybody_once(void) {
 }
 
 /* All other rows are locked by somebody: no room, said so, and nobody is harmed. */
-static void test_a_full_process_table_is_told(void) {
+TEST(test_a_full_process_table_is_told) {
     begin();
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 2, .l_len = SHMQ_PROCESS_ROWS - 2};
     CHECK(fcntl(other->lock_fd, F_OFD_SETLK, &all) == 0);
@@ -191,7 +191,7 @@ static void test_a_full_process_table_is_told(void) {
     end();
 }
 
-static void test_names_and_codes_out_of_range_are_refused(void) {
+TEST(test_names_and_codes_out_of_range_are_refused) {
     shmq_member *none = NULL;
     shmq_identity identity;
     CHECK(strcmp(shmq_status_name(SHMQ_OK), "UNKNOWN") != 0);
@@ -217,7 +217,7 @@ static void test_names_and_codes_out_of_range_are_refused(void) {
 }
 
 /* Another user's segment, one that is open to a group, one that is open to all. */
-static void test_a_segment_of_others_is_refused_unless_it_is_the_groups(void) {
+TEST(test_a_segment_of_others_is_refused_unless_it_is_the_groups) {
     char path[128];
     if (geteuid() != 0) {
         return; /* only root can be somebody else; others have these cases in tests of the broker */
@@ -244,14 +244,4 @@ static void test_a_segment_of_others_is_refused_unless_it_is_the_groups(void) {
     end();
 }
 
-int main(void) {
-    test_a_wrong_root_leads_nowhere();
-    test_a_wrong_word_of_a_slab_leads_nowhere();
-    test_pins_that_name_nothing_end_with_their_process();
-    test_what_the_dead_held_in_blocks_comes_back();
-    test_stealing_takes_from_anybody_once();
-    test_a_full_process_table_is_told();
-    test_names_and_codes_out_of_range_are_refused();
-    test_a_segment_of_others_is_refused_unless_it_is_the_groups();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -64,7 +64,7 @@ static void put_some_everywhere(void) {
 }
 
 /* Shows S27, S28, S33. */
-static void levels_are_strict_and_each_is_in_order(void) {
+TEST(levels_are_strict_and_each_is_in_order) {
     begin(0);
     put_some_everywhere();
     static const uint64_t first[] = {1, 2, 0}; /* of HIGH, MIDDLE, LOW */
@@ -91,7 +91,7 @@ static bool late_arrival(void *context, const shmq_ring *level, const shmq_deliv
 }
 
 /* Shows S35, S37, S38, G1. */
-static void what_arrives_above_a_taker_on_its_way_down_is_taken_first(void) {
+TEST(what_arrives_above_a_taker_on_its_way_down_is_taken_first) {
     begin(0);
     shmq_subscription s;
     shmq_subscription_begin(&s, late_arrival, NULL);
@@ -113,7 +113,7 @@ static void what_arrives_above_a_taker_on_its_way_down_is_taken_first(void) {
 }
 
 /* Shows S27: what is put behind a claim of its level waits for it, and nothing lower goes before it meanwhile. */
-static void what_is_behind_a_claim_above_is_not_overtaken_from_below(void) {
+TEST(what_is_behind_a_claim_above_is_not_overtaken_from_below) {
     begin(0);
     shmq_delivery d;
     CHECK_EQUAL(put_as(q, 3, LOW), SHMQ_OK);
@@ -147,7 +147,7 @@ static bool late_release(void *context, const shmq_ring *level, const shmq_deliv
 }
 
 /* Shows S38, R2. */
-static void what_is_given_back_above_a_taker_on_its_way_down_is_taken_first(void) {
+TEST(what_is_given_back_above_a_taker_on_its_way_down_is_taken_first) {
     begin(0);
     shmq_subscription s;
     int left = 2;
@@ -171,7 +171,7 @@ static void what_is_given_back_above_a_taker_on_its_way_down_is_taken_first(void
 }
 
 /* Each goes back to its level, marked, before what came later there. Shows G1. */
-static void what_the_dead_held_goes_back_to_its_level(void) {
+TEST(what_the_dead_held_goes_back_to_its_level) {
     begin(0);
     put_some_everywhere();
     for (int i = 0; i < 15; i++) {
@@ -194,7 +194,7 @@ static void what_the_dead_held_goes_back_to_its_level(void) {
     end();
 }
 
-static void a_limit_counts_all_levels(void) {
+TEST(a_limit_counts_all_levels) {
     begin(64);
     for (uint64_t i = 0; i < 64; i++) {
         CHECK_EQUAL(put_as(q, i, (uint8_t)(LOW + i % 3)), SHMQ_OK);
@@ -216,7 +216,7 @@ static void a_limit_counts_all_levels(void) {
     end();
 }
 
-static void damage_is_told_with_its_level_and_slot(void) {
+TEST(damage_is_told_with_its_level_and_slot) {
     begin(0);
     put_some_everywhere();
     shmq_bodies bodies;
@@ -264,7 +264,7 @@ static void damage_is_told_with_its_level_and_slot(void) {
     end();
 }
 
-static void bodies_and_deliveries_of_all_levels_are_counted(void) {
+TEST(bodies_and_deliveries_of_all_levels_are_counted) {
     begin(0);
     static unsigned char large[5000];
     struct iovec piece = {.iov_base = large, .iov_len = sizeof large};
@@ -289,7 +289,7 @@ static void bodies_and_deliveries_of_all_levels_are_counted(void) {
     end();
 }
 
-static void constants_of_a_level_that_make_no_sense_are_told(void) {
+TEST(constants_of_a_level_that_make_no_sense_are_told) {
     begin(0);
     shmq_queue_shm *page = q->page;
     uint64_t rings = page->level_rings;
@@ -329,7 +329,7 @@ static void constants_of_a_level_that_make_no_sense_are_told(void) {
 }
 
 /* The levels above it go on, and nothing reads what is said to be elsewhere. */
-static void a_level_that_makes_no_sense_is_left_out_by_who_goes_over_all(void) {
+TEST(a_level_that_makes_no_sense_is_left_out_by_who_goes_over_all) {
     begin(0);
     put_some_everywhere();
     shmq_ring_shm *ring = shmq_level_ring(q, 1);
@@ -373,7 +373,7 @@ static void a_level_that_makes_no_sense_is_left_out_by_who_goes_over_all(void) {
 }
 
 /* A handle's own consumer, which nobody closes: it counts as another only with something in hand, on whatever level. */
-static void an_idle_implicit_one_lets_an_exclusive_one_in(void) {
+TEST(an_idle_implicit_one_lets_an_exclusive_one_in) {
     begin(0);
     shmq_row_terms alone = {.kind = SHMQ_CONSUMER, .exclusive = true};
     shmq_row_terms implicit = {.kind = SHMQ_CONSUMER, .implicit = true};
@@ -398,7 +398,7 @@ static void an_idle_implicit_one_lets_an_exclusive_one_in(void) {
 }
 
 /* A level gets cold records of its own; a rebuild of the map finds them, and they go with the queue. */
-static void each_level_has_cold_records_of_its_own(void) {
+TEST(each_level_has_cold_records_of_its_own) {
     begin(0);
     uint32_t free_before = (uint32_t)shmq_granules_free(m);
     CHECK_EQUAL(shmq_cold_need(shmq_level(q, 2)), SHMQ_OK);
@@ -427,7 +427,7 @@ static void each_level_has_cold_records_of_its_own(void) {
 }
 
 /* A consumer that takes wakes another one only for what is there, on its level or below. Shows S45, S55. */
-static void the_baton_looks_into_the_levels_below(void) {
+TEST(the_baton_looks_into_the_levels_below) {
     static const struct {
         uint8_t taken, other; /* 0: nothing else */
         bool behind_a_held_one, wakes;
@@ -460,19 +460,4 @@ static void the_baton_looks_into_the_levels_below(void) {
     }
 }
 
-int main(void) {
-    levels_are_strict_and_each_is_in_order();
-    what_arrives_above_a_taker_on_its_way_down_is_taken_first();
-    what_is_given_back_above_a_taker_on_its_way_down_is_taken_first();
-    what_is_behind_a_claim_above_is_not_overtaken_from_below();
-    what_the_dead_held_goes_back_to_its_level();
-    a_limit_counts_all_levels();
-    the_baton_looks_into_the_levels_below();
-    damage_is_told_with_its_level_and_slot();
-    bodies_and_deliveries_of_all_levels_are_counted();
-    constants_of_a_level_that_make_no_sense_are_told();
-    a_level_that_makes_no_sense_is_left_out_by_who_goes_over_all();
-    an_idle_implicit_one_lets_an_exclusive_one_in();
-    each_level_has_cold_records_of_its_own();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -76,7 +76,7 @@ static bool remembers_all(void) {
            news[0].group_seen == shmq_load_seq(&m->directory[shmq_news_group(q[0]->index)].group_news);
 }
 
-static void what_is_empty_is_passed_by_until_something_comes(void) {
+TEST(what_is_empty_is_passed_by_until_something_comes) {
     begin();
     find_nothing();
     for (int i = 0; i < QUEUES; i++) {
@@ -98,7 +98,7 @@ static void what_is_empty_is_passed_by_until_something_comes(void) {
     end();
 }
 
-static void what_comes_back_and_a_change_of_service_are_news(void) {
+TEST(what_comes_back_and_a_change_of_service_are_news) {
     begin();
     CHECK_EQUAL(put_number(q[0], 1), SHMQ_OK);
     uint32_t row;
@@ -118,7 +118,7 @@ static void what_comes_back_and_a_change_of_service_are_news(void) {
     end();
 }
 
-static void a_look_that_a_claim_has_ended_is_not_remembered(void) {
+TEST(a_look_that_a_claim_has_ended_is_not_remembered) {
     begin();
     uint64_t position = claim_by_hand(q[0]);
     find_nothing();
@@ -129,7 +129,7 @@ static void a_look_that_a_claim_has_ended_is_not_remembered(void) {
 }
 
 /* Shows G2. */
-static void the_reaper_raises_what_a_dead_notifier_has_not(void) {
+TEST(the_reaper_raises_what_a_dead_notifier_has_not) {
     begin();
     find_nothing();
     (void)shmq_swap_seq(&q[0]->page->sleepers[0].browse, 0); /* a notifier took the bit, and died */
@@ -139,7 +139,7 @@ static void the_reaper_raises_what_a_dead_notifier_has_not(void) {
     end();
 }
 
-static void it_is_told_of_a_deleted_queue_though_another_one_has_something(void) {
+TEST(it_is_told_of_a_deleted_queue_though_another_one_has_something) {
     begin();
     find_nothing();
     CHECK_EQUAL(put_number(q[0], 1), SHMQ_OK);
@@ -151,11 +151,4 @@ static void it_is_told_of_a_deleted_queue_though_another_one_has_something(void)
     end();
 }
 
-int main(void) {
-    what_is_empty_is_passed_by_until_something_comes();
-    what_comes_back_and_a_change_of_service_are_news();
-    a_look_that_a_claim_has_ended_is_not_remembered();
-    the_reaper_raises_what_a_dead_notifier_has_not();
-    it_is_told_of_a_deleted_queue_though_another_one_has_something();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -63,7 +63,7 @@ static void interrupt(pthread_t thread) {
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-static void a_signal_ends_each_wait(void) {
+TEST(a_signal_ends_each_wait) {
     struct sigaction action = {.sa_handler = on_signal};
     CHECK_EQUAL(sigaction(SIGUSR1, &action, NULL), 0);
     begin(1);
@@ -92,7 +92,7 @@ static void a_signal_ends_each_wait(void) {
     end();
 }
 
-static void who_waits_for_room_is_told_that_the_queue_goes(void) {
+TEST(who_waits_for_room_is_told_that_the_queue_goes) {
     for (int way = 0; way < 2; way++) {
         shmq_status status;
         begin(1);
@@ -110,7 +110,7 @@ static void who_waits_for_room_is_told_that_the_queue_goes(void) {
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
 
-static void a_death_is_counted_once_and_only_for_the_delivery_that_it_ended(void) {
+TEST(a_death_is_counted_once_and_only_for_the_delivery_that_it_ended) {
     begin(0);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
     shmq_delivery d = receive(q, shmq_self(q));
@@ -129,7 +129,7 @@ static void a_death_is_counted_once_and_only_for_the_delivery_that_it_ended(void
     end();
 }
 
-static void attempts_are_counted_as_far_as_the_field_goes(void) {
+TEST(attempts_are_counted_as_far_as_the_field_goes) {
     begin(0);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
     shmq_delivery d = receive(q, shmq_self(q));
@@ -144,7 +144,7 @@ static void attempts_are_counted_as_far_as_the_field_goes(void) {
 }
 
 /* A message without a checksum in a queue that has them, and a body at a reference that no body has. */
-static void a_message_that_cannot_be_whole_is_told(void) {
+TEST(a_message_that_cannot_be_whole_is_told) {
     static unsigned char large[5000];
     begin(0);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
@@ -165,7 +165,7 @@ static void a_message_that_cannot_be_whole_is_told(void) {
 
 /* A sound message of another queue, at the same position, as if the map of the memory gave both the same slots.
  * Shows G7. */
-static void a_message_of_another_queue_is_told(void) {
+TEST(a_message_of_another_queue_is_told) {
     static unsigned char large[5000], kept[SHMQ_SLOT_MAX];
     begin(0);
     shmq_queue *other = scratch_queue(m, "other", 0, true);
@@ -203,7 +203,7 @@ static shmq_outgoing delayed(const uint64_t *number, struct iovec *piece) {
 }
 
 /* Messages that wait for their time go, too; those in hand stay. */
-static void a_purge_takes_what_is_held_for_later(void) {
+TEST(a_purge_takes_what_is_held_for_later) {
     begin(0);
     static const uint64_t number = 7;
     struct iovec piece;
@@ -228,7 +228,7 @@ static void a_purge_takes_what_is_held_for_later(void) {
 }
 
 /* A message is not refused because there is no memory for the record of its time; a delayed one is. */
-static void without_memory_for_records_a_release_is_at_once(void) {
+TEST(without_memory_for_records_a_release_is_at_once) {
     static shmq_block taken[4096];
     begin(0);
     static const uint64_t number = 7;
@@ -268,7 +268,7 @@ static shmq_status declare(const char *name, uint64_t maxsize, shmq_queue **queu
     return shmq_queue_declare(m, name, (uint32_t)strlen(name), &d, queue, &differs);
 }
 
-static void a_full_directory_is_told(void) {
+TEST(a_full_directory_is_told) {
     begin(0);
     shmq_queue *other;
     uint64_t taken = shmq_entry_word(1, SHMQ_ENTRY_LIVE);
@@ -287,7 +287,7 @@ static void a_full_directory_is_told(void) {
 }
 
 /* Memory that bodies have given back, but no queue has claimed yet, makes room for a queue. */
-static void a_queue_takes_what_bodies_have_left(void) {
+TEST(a_queue_takes_what_bodies_have_left) {
     static shmq_block taken[4096];
     begin(0);
     shmq_queue *other;
@@ -329,7 +329,7 @@ static void must_be_refused(shmq_status expected, const char *words) {
     CHECK(strstr(shmq_trail(), words) != NULL);
 }
 
-static void a_file_that_is_no_segment_is_refused_with_the_reason(void) {
+TEST(a_file_that_is_no_segment_is_refused_with_the_reason) {
     begin(0);
     shmq_segment_shm good = *m->header, bad = good;
     uint64_t size = m->size;
@@ -353,7 +353,7 @@ static void a_file_that_is_no_segment_is_refused_with_the_reason(void) {
 }
 
 /* The child of a broker that was closed before: there is nothing to join. */
-static void a_child_of_a_closed_member_stays_outside(void) {
+TEST(a_child_of_a_closed_member_stays_outside) {
     begin(0);
     pid_t child = fork();
     if (child == 0) {
@@ -366,18 +366,4 @@ static void a_child_of_a_closed_member_stays_outside(void) {
     end();
 }
 
-int main(void) {
-    a_signal_ends_each_wait();
-    who_waits_for_room_is_told_that_the_queue_goes();
-    a_death_is_counted_once_and_only_for_the_delivery_that_it_ended();
-    attempts_are_counted_as_far_as_the_field_goes();
-    a_message_that_cannot_be_whole_is_told();
-    a_message_of_another_queue_is_told();
-    a_purge_takes_what_is_held_for_later();
-    without_memory_for_records_a_release_is_at_once();
-    a_full_directory_is_told();
-    a_queue_takes_what_bodies_have_left();
-    a_file_that_is_no_segment_is_refused_with_the_reason();
-    a_child_of_a_closed_member_stays_outside();
-    return 0;
-}
+int main(void) { return run_tests(); }

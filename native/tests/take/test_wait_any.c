@@ -96,7 +96,7 @@ static void await_idle(int count) {
 }
 
 /* Shows S41. */
-static void it_is_woken_by_any_of_them_and_asks_them_in_turn(void) {
+TEST(it_is_woken_by_any_of_them_and_asks_them_in_turn) {
     begin_patient();
     sleeper s;
     for (int round = 0; round < 30; round++) {
@@ -130,7 +130,7 @@ static void it_is_woken_by_any_of_them_and_asks_them_in_turn(void) {
 }
 
 /* Announced on two queues, notified on both before it is awake: the one that it does not use goes to the other sleeper. */
-static void a_wake_that_it_does_not_use_is_passed_on(void) {
+TEST(a_wake_that_it_does_not_use_is_passed_on) {
     begin_patient();
     for (int round = 0; round < 50; round++) {
         sleeper both, next;
@@ -150,7 +150,7 @@ static void a_wake_that_it_does_not_use_is_passed_on(void) {
     end();
 }
 
-static void what_is_shut_down_is_left_out_until_all_are(void) {
+TEST(what_is_shut_down_is_left_out_until_all_are) {
     begin();
     sleeper s;
     CHECK_EQUAL(put_number(q[0], 1), SHMQ_OK);
@@ -182,7 +182,7 @@ static void what_is_shut_down_is_left_out_until_all_are(void) {
     end();
 }
 
-static void a_wake_goes_to_the_words_of_its_process_only(void) {
+TEST(a_wake_goes_to_the_words_of_its_process_only) {
     begin();
     shmq_a32 *word, *words[SHMQ_WAKE_WORDS + 2];
     uint32_t numbers[SHMQ_WAKE_WORDS + 2];
@@ -225,7 +225,7 @@ static uint64_t offset_of(const volatile void *word) {
 }
 
 /* The offset of the word on which a watcher sleeps may be damaged: no word but a wake word is raised. */
-static void no_word_is_raised_but_one_to_sleep_on(void) {
+TEST(no_word_is_raised_but_one_to_sleep_on) {
     begin();
     shmq_queue_shm *page = q[0]->page;
     const volatile void *right[] = {&m->header->memory_full, &page->ring.full, &page->ring.drained, &row_of(0)->wake,
@@ -271,7 +271,7 @@ static void no_word_is_raised_but_one_to_sleep_on(void) {
     end();
 }
 
-static void it_ends_with_its_time_and_with_a_queue(void) {
+TEST(it_ends_with_its_time_and_with_a_queue) {
     begin();
     sleeper s;
     uint64_t before = shmq_now_ns();
@@ -294,7 +294,7 @@ static void it_ends_with_its_time_and_with_a_queue(void) {
 
 /* The notifier has died with its bit: the consumer looks by itself, and that is counted, unless the put was so late in its
  * sleep that this was no rescue, which happens on a busy machine. Behind a claim it looks more often. */
-static void it_looks_by_itself_when_nobody_wakes_it(void) {
+TEST(it_looks_by_itself_when_nobody_wakes_it) {
     begin();
     sleeper s;
     for (int round = 0; round < 50 && shmq_load_seq(&m->header->rescues) == 0; round++) {
@@ -328,7 +328,7 @@ static void it_looks_by_itself_when_nobody_wakes_it(void) {
 }
 
 /* Of a queue where it stands by nobody wakes it; of the others it is served. */
-static void it_is_not_announced_where_it_stands_by(void) {
+TEST(it_is_not_announced_where_it_stands_by) {
     begin_patient();
     shmq_declaration d = {0};
     int differs = -1;
@@ -361,7 +361,7 @@ static void it_is_not_announced_where_it_stands_by(void) {
     end();
 }
 
-static void a_damaged_row_is_told(void) {
+TEST(a_damaged_row_is_told) {
     begin();
     sleeper s;
     uint64_t chunk = shmq_load_seq(&q[1]->page->chunks[0]);
@@ -377,15 +377,4 @@ static void a_damaged_row_is_told(void) {
     end();
 }
 
-int main(void) {
-    it_is_woken_by_any_of_them_and_asks_them_in_turn();
-    a_wake_that_it_does_not_use_is_passed_on();
-    what_is_shut_down_is_left_out_until_all_are();
-    a_wake_goes_to_the_words_of_its_process_only();
-    no_word_is_raised_but_one_to_sleep_on();
-    it_ends_with_its_time_and_with_a_queue();
-    it_looks_by_itself_when_nobody_wakes_it();
-    it_is_not_announced_where_it_stands_by();
-    a_damaged_row_is_told();
-    return 0;
-}
+int main(void) { return run_tests(); }

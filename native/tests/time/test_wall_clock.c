@@ -61,7 +61,7 @@ static uint64_t put(shmq_member *by) {
     return at;
 }
 
-static void puts_look_at_the_wall_clock_alone_until_it_has_moved(void) {
+TEST(puts_look_at_the_wall_clock_alone_until_it_has_moved) {
     begin();
     (void)put(m);
     uint64_t before = clocks.looks;
@@ -78,7 +78,7 @@ static void puts_look_at_the_wall_clock_alone_until_it_has_moved(void) {
 }
 
 /* Also from one step to the next, and when the clock is set back. */
-static void a_message_tells_what_the_wall_clock_said_at_its_put(void) {
+TEST(a_message_tells_what_the_wall_clock_said_at_its_put) {
     begin();
     static const int64_t by[] = {HOUR, -2 * (int64_t)HOUR, 17 * MS, -17 * (int64_t)MS, 30 * SECOND};
     uint64_t at[6], said[6];
@@ -102,7 +102,7 @@ static void a_message_tells_what_the_wall_clock_said_at_its_put(void) {
     end();
 }
 
-static void a_process_goes_by_a_step_that_another_has_noted(void) {
+TEST(a_process_goes_by_a_step_that_another_has_noted) {
     begin();
     shmq_member *other = scratch_attach();
     (void)put(m);
@@ -118,7 +118,7 @@ static void a_process_goes_by_a_step_that_another_has_noted(void) {
 }
 
 /* It has read its clocks before the other one did, and goes on behind it. */
-static void no_put_behind_a_step_is_told_by_the_difference_before_it(void) {
+TEST(no_put_behind_a_step_is_told_by_the_difference_before_it) {
     begin();
     shmq_member *other = scratch_attach();
     pass(SECOND);
@@ -133,7 +133,7 @@ static void no_put_behind_a_step_is_told_by_the_difference_before_it(void) {
     end();
 }
 
-static void a_small_step_is_none_and_the_coarse_clock_may_lag(void) {
+TEST(a_small_step_is_none_and_the_coarse_clock_may_lag) {
     begin();
     clocks.lags = 10 * MS;
     (void)put(m);
@@ -150,7 +150,7 @@ static void a_small_step_is_none_and_the_coarse_clock_may_lag(void) {
     end();
 }
 
-static void an_age_counts_the_time_asleep(void) {
+TEST(an_age_counts_the_time_asleep) {
     begin();
     uint64_t before = put(m);
     pass(10 * SECOND);
@@ -167,7 +167,7 @@ static void an_age_counts_the_time_asleep(void) {
 }
 
 /* Of those that went there is nothing to tell: the oldest difference that is left holds for all before it. */
-static void of_many_steps_the_last_are_kept(void) {
+TEST(of_many_steps_the_last_are_kept) {
     begin();
     enum { MANY = 3 * SHMQ_CLOCK_STEPS };
     static uint64_t at[MANY], said[MANY];
@@ -187,7 +187,7 @@ static void of_many_steps_the_last_are_kept(void) {
 }
 
 /* A record that one has begun, and that does not count: it is nobody's, and the next step's. */
-static void a_death_amid_a_note_changes_no_time(void) {
+TEST(a_death_amid_a_note_changes_no_time) {
     begin();
     shmq_clock_step_shm *next = &m->header->clock_steps[0];
     uint64_t before = put(m), said = clocks.now + clocks.ahead;
@@ -204,7 +204,7 @@ static void a_death_amid_a_note_changes_no_time(void) {
 }
 
 /* It is interrupted between any two looks: they are of no one moment, so it knows no difference, and notes none. */
-static void looks_that_are_far_apart_note_nothing_and_the_put_has_its_time(void) {
+TEST(looks_that_are_far_apart_note_nothing_and_the_put_has_its_time) {
     begin();
     (void)put(m);
     pass(SECOND);
@@ -219,7 +219,7 @@ static void looks_that_are_far_apart_note_nothing_and_the_put_has_its_time(void)
     end();
 }
 
-static void who_may_only_read_tells_the_time_and_notes_no_step(void) {
+TEST(who_may_only_read_tells_the_time_and_notes_no_step) {
     begin();
     uint64_t before = put(m), said = clocks.now + clocks.ahead;
     shmq_member *eye;
@@ -235,16 +235,4 @@ static void who_may_only_read_tells_the_time_and_notes_no_step(void) {
     end();
 }
 
-int main(void) {
-    puts_look_at_the_wall_clock_alone_until_it_has_moved();
-    a_message_tells_what_the_wall_clock_said_at_its_put();
-    a_process_goes_by_a_step_that_another_has_noted();
-    no_put_behind_a_step_is_told_by_the_difference_before_it();
-    a_small_step_is_none_and_the_coarse_clock_may_lag();
-    an_age_counts_the_time_asleep();
-    of_many_steps_the_last_are_kept();
-    a_death_amid_a_note_changes_no_time();
-    looks_that_are_far_apart_note_nothing_and_the_put_has_its_time();
-    who_may_only_read_tells_the_time_and_notes_no_step();
-    return 0;
-}
+int main(void) { return run_tests(); }

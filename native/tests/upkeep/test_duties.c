@@ -13,7 +13,7 @@ static bool is_reaped(const shmq_member *m) {
     return shmq_row_state(shmq_load_seq(&m->process->word)) == SHMQ_ROW_FREE;
 }
 
-static void each_duty_has_a_name_and_a_question(void) {
+TEST(each_duty_has_a_name_and_a_question) {
     for (uint32_t i = 0; i < SHMQ_DUTIES; i++) {
         CHECK(shmq_duties[i].name != NULL && shmq_duties[i].is_due != NULL);
         CHECK((shmq_duties[i].step == NULL) == (i == SHMQ_DUTY_DEAD_LETTERS));
@@ -24,7 +24,7 @@ static void each_duty_has_a_name_and_a_question(void) {
     }
 }
 
-static void nothing_is_due_in_a_new_broker(void) {
+TEST(nothing_is_due_in_a_new_broker) {
     begin();
     for (uint32_t i = 0; i < SHMQ_DUTIES; i++) {
         CHECK(!is_due(i));
@@ -34,7 +34,7 @@ static void nothing_is_due_in_a_new_broker(void) {
 }
 
 /* Duty "met". */
-static void who_was_met_dead_is_reaped(void) {
+TEST(who_was_met_dead_is_reaped) {
     begin();
     shmq_member *dead = dead_member();
     shmq_met_dead(a, dead->row);
@@ -46,7 +46,7 @@ static void who_was_met_dead_is_reaped(void) {
 }
 
 /* Duty "deaths". */
-static void a_round_reaps_one_of_the_dead(void) {
+TEST(a_round_reaps_one_of_the_dead) {
     begin();
     shmq_member *dead[3];
     for (int i = 0; i < 3; i++) {
@@ -69,7 +69,7 @@ static void a_round_reaps_one_of_the_dead(void) {
 }
 
 /* Of who is busy: it is not to make a thousand calls for each of them. Shows G4. */
-static void the_next_calls_reap_the_others(void) {
+TEST(the_next_calls_reap_the_others) {
     begin();
     shmq_member *dead[3] = {dead_member(), dead_member(), dead_member()};
     stands_at += SHMQ_TICK_NS;
@@ -83,7 +83,7 @@ static void the_next_calls_reap_the_others(void) {
     end();
 }
 
-static void a_round_asks_so_many_rows(void) {
+TEST(a_round_asks_so_many_rows) {
     begin();
     enum { LIVE = 2 * SHMQ_ROUND_BUDGET / SHMQ_PRICE_ROW };
     shmq_member *live[LIVE];
@@ -106,7 +106,7 @@ static void a_round_asks_so_many_rows(void) {
 }
 
 /* Duty "segment". */
-static void a_deleted_broker_is_noticed(void) {
+TEST(a_deleted_broker_is_noticed) {
     begin();
     CHECK_EQUAL(shmq_member_delete(b, true), SHMQ_OK);
     shmq_store_seq(&a->header->state, SHMQ_SEGMENT_LIVE); /* whoever deleted it has not told yet */
@@ -120,7 +120,7 @@ static void a_deleted_broker_is_noticed(void) {
 }
 
 /* Duty "alerts": the interpreter is told that it is time to look. */
-static void alerts_are_looked_for_when_it_is_time(void) {
+TEST(alerts_are_looked_for_when_it_is_time) {
     begin();
     CHECK(!is_due(SHMQ_DUTY_ALERTS));
     shmq_alerts_begin(a);
@@ -133,7 +133,7 @@ static void alerts_are_looked_for_when_it_is_time(void) {
 }
 
 /* Duty "dead letters": the interpreter's, and no round of the core takes it away. */
-static void burials_are_left_to_the_interpreter(void) {
+TEST(burials_are_left_to_the_interpreter) {
     begin();
     shmq_store_seq(&a->upcalls, SHMQ_UPCALL_DEAD_LETTERS);
     CHECK(is_due(SHMQ_DUTY_DEAD_LETTERS));
@@ -143,7 +143,7 @@ static void burials_are_left_to_the_interpreter(void) {
 }
 
 /* Queue duty "unused queue". */
-static void a_round_ends_one_queue_that_nobody_uses(void) {
+TEST(a_round_ends_one_queue_that_nobody_uses) {
     begin();
     shmq_declaration d = {.create = true};
     shmq_declaration_give(&d, SHMQ_SET_EXPIRES, 10 * MS);
@@ -160,7 +160,7 @@ static void a_round_ends_one_queue_that_nobody_uses(void) {
 }
 
 /* Queue duty "deleted queue". */
-static void what_came_back_to_a_deleted_queue_goes_by_a_round(void) {
+TEST(what_came_back_to_a_deleted_queue_goes_by_a_round) {
     begin();
     shmq_queue *first = scratch_queue(b, "first", 64, true);
     CHECK_EQUAL(put_number(first, 1), SHMQ_OK);
@@ -181,7 +181,7 @@ static void what_came_back_to_a_deleted_queue_goes_by_a_round(void) {
 }
 
 /* A dead process takes all of a round; what has its time has the next one. */
-static void no_duty_waits_behind_another_for_ever(void) {
+TEST(no_duty_waits_behind_another_for_ever) {
     begin();
     shmq_member *dead[2] = {dead_member(), dead_member()};
     put_until(qa, 1, stands_at + MS);
@@ -197,7 +197,7 @@ static void no_duty_waits_behind_another_for_ever(void) {
     end();
 }
 
-static void one_thread_of_a_process_is_at_it(void) {
+TEST(one_thread_of_a_process_is_at_it) {
     begin();
     put_until(qa, 1, stands_at + MS);
     stands_at += MS;
@@ -211,7 +211,7 @@ static void one_thread_of_a_process_is_at_it(void) {
     end();
 }
 
-static void a_question_starts_nothing(void) {
+TEST(a_question_starts_nothing) {
     begin();
     put_until(qa, 1, stands_at + MS);
     stands_at += SHMQ_TICK_NS;
@@ -231,20 +231,4 @@ static void a_question_starts_nothing(void) {
     end();
 }
 
-int main(void) {
-    each_duty_has_a_name_and_a_question();
-    nothing_is_due_in_a_new_broker();
-    who_was_met_dead_is_reaped();
-    a_round_reaps_one_of_the_dead();
-    the_next_calls_reap_the_others();
-    a_round_asks_so_many_rows();
-    a_deleted_broker_is_noticed();
-    burials_are_left_to_the_interpreter();
-    alerts_are_looked_for_when_it_is_time();
-    a_round_ends_one_queue_that_nobody_uses();
-    what_came_back_to_a_deleted_queue_goes_by_a_round();
-    no_duty_waits_behind_another_for_ever();
-    one_thread_of_a_process_is_at_it();
-    a_question_starts_nothing();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -33,7 +33,7 @@ static void get_many_large(shmq_queue *of, uint64_t from, uint64_t count) {
     }
 }
 
-static void a_queue_flows_where_the_memory_is_used_up(void) {
+TEST(a_queue_flows_where_the_memory_is_used_up) {
     begin();
     shmq_queue *plain = scratch_queue(m, "plain", 0, true);
     put_many_large(plain, 0, 2 * FILLING);
@@ -45,7 +45,7 @@ static void a_queue_flows_where_the_memory_is_used_up(void) {
 }
 
 /* Six that are full, of which it tries the deepest first; and those that cannot flow, or have gone. */
-static void a_queue_that_stays_in_memory_gets_that_of_others(void) {
+TEST(a_queue_that_stays_in_memory_gets_that_of_others) {
     begin();
     char name[] = "plain-0";
     shmq_queue *gone = scratch_queue(m, "gone", 0, true);
@@ -76,7 +76,7 @@ static void a_queue_that_stays_in_memory_gets_that_of_others(void) {
 }
 
 /* Its slots are of one piece, in memory that bodies have. Shows S120. */
-static void a_new_queue_gets_memory_that_messages_have(void) {
+TEST(a_new_queue_gets_memory_that_messages_have) {
     begin();
     shmq_queue *full = scratch_queue(m, "plain", 0, true);
     put_many_large(full, 0, 2 * FILLING);
@@ -99,7 +99,7 @@ static void lock_by_another(const shmq_queue *of, short how) {
 }
 
 /* Another process moves its messages just now, so there is hope. */
-static void who_finds_all_queues_locked_is_told_so(void) {
+TEST(who_finds_all_queues_locked_is_told_so) {
     begin();
     shmq_queue *plain = scratch_queue(m, "plain", 0, true), *levels = scratch_levels(m, "levels", 0, 2);
     put_many_large(plain, 0, 500);
@@ -122,7 +122,7 @@ static void who_finds_all_queues_locked_is_told_so(void) {
 }
 
 /* It is passed, and the others make room all the same. Nobody sums up what it says. */
-static void a_queue_that_is_damaged_keeps_nobody_from_relief(void) {
+TEST(a_queue_that_is_damaged_keeps_nobody_from_relief) {
     begin();
     shmq_queue *damaged = scratch_queue(m, "damaged", 0, true), *plain = scratch_queue(m, "plain", 0, true);
     put_many_large(plain, 0, 500);
@@ -141,7 +141,7 @@ static void a_queue_that_is_damaged_keeps_nobody_from_relief(void) {
     end();
 }
 
-static void without_a_disk_nobody_makes_room(void) {
+TEST(without_a_disk_nobody_makes_room) {
     begin();
     m->backing_of = NULL;
     shmq_queue *plain = scratch_queue(m, "plain", 0, true);
@@ -159,7 +159,7 @@ static void without_a_disk_nobody_makes_room(void) {
     end();
 }
 
-static void a_budget_ends_puts_and_nothing_else(void) {
+TEST(a_budget_ends_puts_and_nothing_else) {
     begin();
     shmq_queue *plain = scratch_queue(m, "plain", 0, true);
     m->disk = UINT64_C(1) << 20;
@@ -188,7 +188,7 @@ static void a_budget_ends_puts_and_nothing_else(void) {
 }
 
 /* A ring that is full, and one message that is larger than what is left of the budget. */
-static void a_full_ring_asks_for_the_disk_too(void) {
+TEST(a_full_ring_asks_for_the_disk_too) {
     begin();
     m->disk = 1;
     shmq_declaration d = {.given = (1u << SHMQ_SET_OVERFLOW), .overflow = SHMQ_OVERFLOW_DROP_OLDEST, .create = true};
@@ -209,7 +209,7 @@ static void a_full_ring_asks_for_the_disk_too(void) {
     end();
 }
 
-static void room_is_asked_of_what_is_there(void) {
+TEST(room_is_asked_of_what_is_there) {
     begin();
     CHECK(shmq_disk_room(m) != 0 && shmq_disk_room(m) != UINT64_MAX);
     m->disk = SHMQ_DISK_SHARE;
@@ -225,7 +225,7 @@ static void room_is_asked_of_what_is_there(void) {
     end();
 }
 
-static void a_private_directory_is_this_users_alone(void) {
+TEST(a_private_directory_is_this_users_alone) {
     char top[] = "/tmp/shmq-private-XXXXXX", all[64], parent[80], path[96], link_to[96];
     struct stat as;
     CHECK(mkdtemp(top) != NULL);
@@ -256,16 +256,4 @@ static void a_private_directory_is_this_users_alone(void) {
     CHECK(!shmq_rows_directory_make_private(AT_FDCWD, "/no/such/directory/at/all", &as, true) && errno == ENOENT);
 }
 
-int main(void) {
-    a_queue_flows_where_the_memory_is_used_up();
-    a_queue_that_stays_in_memory_gets_that_of_others();
-    a_new_queue_gets_memory_that_messages_have();
-    who_finds_all_queues_locked_is_told_so();
-    a_queue_that_is_damaged_keeps_nobody_from_relief();
-    without_a_disk_nobody_makes_room();
-    a_budget_ends_puts_and_nothing_else();
-    a_full_ring_asks_for_the_disk_too();
-    room_is_asked_of_what_is_there();
-    a_private_directory_is_this_users_alone();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -39,7 +39,7 @@ static void end_with_many(void) {
 #define DUE_QUEUES_A_ROUND (SHMQ_ROUND_BUDGET / PRICE_OF_A_DUE_QUEUE + 1)
 
 /* Duty "times", queue duty "messages". Two puts that find many queues due pay for a part of them each. Shows G4. */
-static void a_call_pays_for_a_part_of_many_due_queues(void) {
+TEST(a_call_pays_for_a_part_of_many_due_queues) {
     begin_with_many();
     uint32_t before = MANY, calls = 0;
     while (before != 0) {
@@ -55,7 +55,7 @@ static void a_call_pays_for_a_part_of_many_due_queues(void) {
     end_with_many();
 }
 
-static void who_sleeps_or_counts_goes_on_to_the_end(void) {
+TEST(who_sleeps_or_counts_goes_on_to_the_end) {
     begin_with_many();
     CHECK(round_of(SHMQ_DUTY_TIMES));
     CHECK(held_in_all() != 0);
@@ -66,7 +66,7 @@ static void who_sleeps_or_counts_goes_on_to_the_end(void) {
 }
 
 /* The first of them is idle now, or stopped, or dead. Shows G4. */
-static void another_process_goes_on_after_a_moment(void) {
+TEST(another_process_goes_on_after_a_moment) {
     begin_with_many();
     CHECK(round_of(SHMQ_DUTY_TIMES));
     uint32_t left = held_in_all();
@@ -80,7 +80,7 @@ static void another_process_goes_on_after_a_moment(void) {
     end_with_many();
 }
 
-static void a_queue_that_becomes_due_between_two_rounds_is_not_forgotten(void) {
+TEST(a_queue_that_becomes_due_between_two_rounds_is_not_forgotten) {
     begin_with_many();
     uint64_t at = stands_at + 5 * MS;
     CHECK(round_of(SHMQ_DUTY_TIMES));
@@ -106,7 +106,7 @@ static void begin_with_a_long_ring(void) {
     stands_at += 10 * MS;
 }
 
-static void a_round_looks_at_a_part_of_a_ring(void) {
+TEST(a_round_looks_at_a_part_of_a_ring) {
     begin_with_a_long_ring();
     uint64_t before = ENTRIES, most = SHMQ_ROUND_BUDGET / (SHMQ_PRICE_ENTRY + SHMQ_PRICE_CHANGE) + 1;
     uint32_t rounds = 0;
@@ -127,7 +127,7 @@ static void a_round_looks_at_a_part_of_a_ring(void) {
 }
 
 /* The same of one that the ring has gone round meanwhile: it is looked at after all others, or, in every second circle, before them. */
-static void traffic_that_is_delayed_starves_nothing_that_is_carried(void) {
+TEST(traffic_that_is_delayed_starves_nothing_that_is_carried) {
     begin();
     put_until(qa, 0, stands_at + 10 * MS);
     for (uint64_t i = 1; i <= 1100; i++) {
@@ -150,7 +150,7 @@ static void traffic_that_is_delayed_starves_nothing_that_is_carried(void) {
 }
 
 /* Each put takes the mark away, so no circle comes to its end; yet each entry has its turn. */
-static void traffic_that_is_delayed_starves_none_of_the_due(void) {
+TEST(traffic_that_is_delayed_starves_none_of_the_due) {
     begin_with_a_long_ring();
     uint64_t later = stands_at + 3600 * SECOND;
     for (uint32_t rounds = 0; rounds < 2 * ENTRIES / (SHMQ_ROUND_BUDGET / (SHMQ_PRICE_ENTRY + SHMQ_PRICE_CHANGE));
@@ -168,7 +168,7 @@ static void traffic_that_is_delayed_starves_none_of_the_due(void) {
     end();
 }
 
-static void an_entry_that_becomes_due_between_two_rounds_is_not_forgotten(void) {
+TEST(an_entry_that_becomes_due_between_two_rounds_is_not_forgotten) {
     begin_with_a_long_ring();
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK); /* the first round is this call's */
     CHECK(held_in(qa) != 0 && held_in(qa) != ENTRIES);
@@ -186,7 +186,7 @@ static void an_entry_that_becomes_due_between_two_rounds_is_not_forgotten(void) 
     end();
 }
 
-static void another_process_goes_on_with_a_ring_after_a_moment(void) {
+TEST(another_process_goes_on_with_a_ring_after_a_moment) {
     begin_with_a_long_ring();
     CHECK(round_of(SHMQ_DUTY_TIMES));
     uint64_t left = held_in(qa);
@@ -201,7 +201,7 @@ static void another_process_goes_on_with_a_ring_after_a_moment(void) {
 }
 
 /* The half that has been looked at stays so, though a level before it is due by now. */
-static void a_level_that_is_half_looked_at_comes_first(void) {
+TEST(a_level_that_is_half_looked_at_comes_first) {
     begin();
     shmq_queue *levels = scratch_levels(a, "levels", 1000, 3);
     for (uint32_t i = 0; i < 100; i++) {
@@ -231,7 +231,7 @@ static void pass_by(shmq_queue *q) {
 
 /* Its queue is one of those at which the round has not come: it does all that is due before it says that there is nothing.
  * Shows G4. */
-static void a_poll_finds_what_is_due_behind_a_round(void) {
+TEST(a_poll_finds_what_is_due_behind_a_round) {
     begin();
     for (uint32_t i = 0; i < MANY; i++) {
         char name[16];
@@ -247,7 +247,7 @@ static void a_poll_finds_what_is_due_behind_a_round(void) {
 }
 
 /* Faster than rests between rounds end. */
-static void polls_take_all_that_is_due_one_after_the_other(void) {
+TEST(polls_take_all_that_is_due_one_after_the_other) {
     begin_with_a_long_ring();
     stands_at -= 10 * MS;
     pass_by(qa);
@@ -264,7 +264,7 @@ static void polls_take_all_that_is_due_one_after_the_other(void) {
 
 /* The message that has the place of the queue's only one has expired, in a queue at which the round has not come.
  * Shows G4. */
-static void a_put_finds_room_that_is_due_behind_a_round(void) {
+TEST(a_put_finds_room_that_is_due_behind_a_round) {
     begin_with_many();
     shmq_declaration d = {.create = true};
     shmq_declaration_give(&d, SHMQ_SET_MAXSIZE, 1);
@@ -284,19 +284,4 @@ static void a_put_finds_room_that_is_due_behind_a_round(void) {
     end_with_many();
 }
 
-int main(void) {
-    a_call_pays_for_a_part_of_many_due_queues();
-    who_sleeps_or_counts_goes_on_to_the_end();
-    another_process_goes_on_after_a_moment();
-    a_queue_that_becomes_due_between_two_rounds_is_not_forgotten();
-    a_round_looks_at_a_part_of_a_ring();
-    traffic_that_is_delayed_starves_none_of_the_due();
-    traffic_that_is_delayed_starves_nothing_that_is_carried();
-    an_entry_that_becomes_due_between_two_rounds_is_not_forgotten();
-    another_process_goes_on_with_a_ring_after_a_moment();
-    a_level_that_is_half_looked_at_comes_first();
-    a_poll_finds_what_is_due_behind_a_round();
-    polls_take_all_that_is_due_one_after_the_other();
-    a_put_finds_room_that_is_due_behind_a_round();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -3,7 +3,7 @@
 #include "mortal_rows.h"
 
 /* A flush says when the first life among its rows ends, and leaves it as it is for what ends later. */
-static void the_word_says_when_the_first_life_ends(void) {
+TEST(the_word_says_when_the_first_life_ends) {
     begin_still();
     uint64_t first = (stands_at + 1000 * MS) & ~UINT64_C(1), second = first + 10 * MS;
     put_many(0, MANY, 0);
@@ -30,7 +30,7 @@ static void the_word_says_when_the_first_life_ends(void) {
 }
 
 /* Nobody reads: the disk is free, and the flow ends. */
-static void when_all_are_over_nothing_is_left_on_disk(void) {
+TEST(when_all_are_over_nothing_is_left_on_disk) {
     begin_still();
     put_many(0, MANY, stands_at + MS);
     CHECK(flows() && scratch_spill_files(false) > 4);
@@ -46,7 +46,7 @@ static void when_all_are_over_nothing_is_left_on_disk(void) {
 }
 
 /* Rows before them stay: each of them comes in by itself, and is dropped there. */
-static void those_in_the_middle_go_and_the_others_stay_in_order(void) {
+TEST(those_in_the_middle_go_and_the_others_stay_in_order) {
     begin_still();
     for (uint64_t i = 0; i < MANY; i++) {
         put_timed(q, i, i % 3 == 0 ? 0 : stands_at + (i % 3) * 10 * MS);
@@ -68,7 +68,7 @@ static void those_in_the_middle_go_and_the_others_stay_in_order(void) {
 }
 
 /* As many as have slots come in, and the next ones when these are buried; then the disk is free. */
-static void what_is_to_be_buried_comes_in_and_frees_the_disk(void) {
+TEST(what_is_to_be_buried_comes_in_and_frees_the_disk) {
     begin_still();
     dead_letter_the_expired(true);
     put_many(0, MANY, stands_at + MS);
@@ -100,7 +100,7 @@ static void what_is_to_be_buried_comes_in_and_frees_the_disk(void) {
 }
 
 /* A round drops the rows of a file, and no more: some thousand bytes of words, whatever is due. */
-static void a_round_does_a_piece_and_the_next_one_goes_on(void) {
+TEST(a_round_does_a_piece_and_the_next_one_goes_on) {
     begin_still();
     put_many(0, MANY, stands_at + MS);
     stands_at += 2 * MS;
@@ -118,7 +118,7 @@ static void a_round_does_a_piece_and_the_next_one_goes_on(void) {
     end();
 }
 
-static void a_round_fetches_no_more_than_it_may_spend(void) {
+TEST(a_round_fetches_no_more_than_it_may_spend) {
     begin_still();
     for (uint64_t i = 0; i < MANY; i++) {
         put_timed(q, i, i % 2 == 0 ? 0 : stands_at + MS);
@@ -135,7 +135,7 @@ static void a_round_fetches_no_more_than_it_may_spend(void) {
 }
 
 /* Each has its turn, and there is an end, whatever is due beside it, and however little may be spent at once. */
-static void the_smallest_pieces_come_to_an_end(void) {
+TEST(the_smallest_pieces_come_to_an_end) {
     begin_still();
     for (uint64_t i = 0; i < MANY; i++) {
         put_timed(q, i, i % 100 == 0 ? stands_at + MS : 0);
@@ -151,7 +151,7 @@ static void the_smallest_pieces_come_to_an_end(void) {
 }
 
 /* Two of a mind: each goes over the rows for itself, a piece at a time. */
-static void two_processes_share_the_work(void) {
+TEST(two_processes_share_the_work) {
     begin_still();
     for (uint64_t i = 0; i < MANY; i++) {
         put_timed(q, i, i % 2 == 0 ? 0 : stands_at + MS);
@@ -169,7 +169,7 @@ static void two_processes_share_the_work(void) {
 }
 
 /* The lock is tried, and whoever has it delays us: then it is done a tick later. */
-static void a_mover_at_work_only_delays_it(void) {
+TEST(a_mover_at_work_only_delays_it) {
     begin_still();
     put_many(0, MANY, stands_at + MS);
     stands_at += 2 * MS;
@@ -187,7 +187,7 @@ static void a_mover_at_work_only_delays_it(void) {
 }
 
 /* Its mover is stopped, say, in the middle of a pass or before it. */
-static void a_queue_whose_mover_does_not_end_keeps_no_other_waiting(void) {
+TEST(a_queue_whose_mover_does_not_end_keeps_no_other_waiting) {
     begin_still();
     shmq_queue *second = scratch_flowing(m, "second", MEMORY);
     put_many(0, MANY, stands_at + MS);
@@ -210,7 +210,7 @@ static void a_queue_whose_mover_does_not_end_keeps_no_other_waiting(void) {
 }
 
 /* The producer does all that is due, so that max_bytes lets its message in, and finds then that max_memory is reached. */
-static void a_put_that_a_limit_kept_out_goes_on_to_disk(void) {
+TEST(a_put_that_a_limit_kept_out_goes_on_to_disk) {
     begin_still();
     put_many(0, 100, 0);
     put_timed(q, 1000, stands_at + MS);
@@ -227,7 +227,7 @@ static void a_put_that_a_limit_kept_out_goes_on_to_disk(void) {
 }
 
 /* All slots of the front ring are in hands. */
-static void without_a_slot_it_waits_for_one(void) {
+TEST(without_a_slot_it_waits_for_one) {
     static shmq_delivery held[MANY];
     begin_still();
     put_many(0, MANY - 1, 0);
@@ -256,7 +256,7 @@ static void without_a_slot_it_waits_for_one(void) {
 }
 
 /* Also of what was on disk before the option was given; and without it nothing is over. */
-static void max_ttl_holds_on_disk(void) {
+TEST(max_ttl_holds_on_disk) {
     begin_still();
     uint64_t first = stands_at;
     put_many(0, MANY / 2, 0);
@@ -282,7 +282,7 @@ static void max_ttl_holds_on_disk(void) {
 }
 
 /* Entries that come back in order are due in the front ring, too. */
-static void what_came_back_is_over_in_its_time_by_max_ttl(void) {
+TEST(what_came_back_is_over_in_its_time_by_max_ttl) {
     begin_still();
     set_max_ttl(100 * MS);
     put_many(0, MANY, 0);
@@ -299,7 +299,7 @@ static void what_came_back_is_over_in_its_time_by_max_ttl(void) {
     end();
 }
 
-static void each_level_has_its_own_word(void) {
+TEST(each_level_has_its_own_word) {
     begin_still();
     shmq_queue *levels = scratch_levels(m, "levels", 0, 3);
     for (uint64_t i = 0; i < MANY; i++) {
@@ -327,7 +327,7 @@ static void each_level_has_its_own_word(void) {
 }
 
 /* Given while a pass is unfinished: the word stays due. */
-static void a_max_ttl_that_comes_amid_a_pass_is_not_forgotten(void) {
+TEST(a_max_ttl_that_comes_amid_a_pass_is_not_forgotten) {
     begin_still();
     put_many(0, 4 * MANY, 0);
     set_max_ttl(3600 * SECOND);
@@ -345,7 +345,7 @@ static void a_max_ttl_that_comes_amid_a_pass_is_not_forgotten(void) {
 }
 
 /* A queue that is deleted amid a pass hinders nobody. */
-static void a_queue_that_is_deleted_amid_a_pass_is_left(void) {
+TEST(a_queue_that_is_deleted_amid_a_pass_is_left) {
     begin_still();
     put_many(0, 4 * MANY, 0);
     set_max_ttl(3600 * SECOND);
@@ -371,7 +371,7 @@ static void a_queue_that_is_deleted_amid_a_pass_is_left(void) {
 }
 
 /* A word that nobody writes is looked at at once, and put right. */
-static void a_damaged_word_is_put_right(void) {
+TEST(a_damaged_word_is_put_right) {
     begin_still();
     uint64_t at = (stands_at + 10 * MS) & ~UINT64_C(1);
     put_many(0, MANY, at);
@@ -386,24 +386,4 @@ static void a_damaged_word_is_put_right(void) {
     end();
 }
 
-int main(void) {
-    the_word_says_when_the_first_life_ends();
-    when_all_are_over_nothing_is_left_on_disk();
-    those_in_the_middle_go_and_the_others_stay_in_order();
-    what_is_to_be_buried_comes_in_and_frees_the_disk();
-    a_round_does_a_piece_and_the_next_one_goes_on();
-    a_round_fetches_no_more_than_it_may_spend();
-    the_smallest_pieces_come_to_an_end();
-    two_processes_share_the_work();
-    a_mover_at_work_only_delays_it();
-    a_put_that_a_limit_kept_out_goes_on_to_disk();
-    a_queue_whose_mover_does_not_end_keeps_no_other_waiting();
-    without_a_slot_it_waits_for_one();
-    max_ttl_holds_on_disk();
-    what_came_back_is_over_in_its_time_by_max_ttl();
-    each_level_has_its_own_word();
-    a_max_ttl_that_comes_amid_a_pass_is_not_forgotten();
-    a_queue_that_is_deleted_amid_a_pass_is_left();
-    a_damaged_word_is_put_right();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -3,7 +3,7 @@
 #include "mortal_rows.h"
 
 /* Nothing has failed for who called; when the disk works again, it is done. */
-static void a_disk_that_fails_only_delays_it(void) {
+TEST(a_disk_that_fails_only_delays_it) {
     begin_still();
     for (uint64_t i = 0; i < MANY; i++) {
         put_timed(q, i, i % 100 == 50 ? stands_at + MS : 0);
@@ -52,7 +52,7 @@ static uint32_t files_of(char names[64][17]) {
 }
 
 /* A file that has got lost is no message that has expired: the next taker is told. Shows G5. */
-static void what_is_lost_is_told_and_has_not_expired(void) {
+TEST(what_is_lost_is_told_and_has_not_expired) {
     begin_still();
     put_many(0, MANY, stands_at + MS);
     put_many(MANY, 2 * MANY, 0);
@@ -77,7 +77,7 @@ static void what_is_lost_is_told_and_has_not_expired(void) {
 }
 
 /* Garbage lies in a file's place: nothing of it is settled, and the messages of the file are told as lost. */
-static void what_is_no_file_of_rows_is_passed(void) {
+TEST(what_is_no_file_of_rows_is_passed) {
     for (int kind = 0; kind < 5; kind++) {
         begin_still();
         put_many(0, 2 * MANY, stands_at + MS);
@@ -110,7 +110,7 @@ static void what_is_no_file_of_rows_is_passed(void) {
 }
 
 /* Of a process whose list of files is old. */
-static void what_another_process_has_dropped_is_passed(void) {
+TEST(what_another_process_has_dropped_is_passed) {
     begin_still();
     put_many(0, MANY, stands_at + 1000 * MS);
     put_many(MANY, 2 * MANY, stands_at + 2000 * MS);
@@ -130,7 +130,7 @@ static void what_another_process_has_dropped_is_passed(void) {
 }
 
 /* It has no directory for rows: others have. */
-static void who_may_not_flow_leaves_it_to_others(void) {
+TEST(who_may_not_flow_leaves_it_to_others) {
     begin_still();
     put_many(0, MANY, stands_at + MS);
     stands_at += 2 * MS;
@@ -146,11 +146,4 @@ static void who_may_not_flow_leaves_it_to_others(void) {
     end();
 }
 
-int main(void) {
-    a_disk_that_fails_only_delays_it();
-    what_is_lost_is_told_and_has_not_expired();
-    what_is_no_file_of_rows_is_passed();
-    what_another_process_has_dropped_is_passed();
-    who_may_not_flow_leaves_it_to_others();
-    return 0;
-}
+int main(void) { return run_tests(); }

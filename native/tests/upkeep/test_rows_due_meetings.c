@@ -40,7 +40,7 @@ static void pass_met_at(long write) {
     settle_accounts();
 }
 
-static void a_max_ttl_amid_a_pass_is_not_forgotten(void) {
+TEST(a_max_ttl_amid_a_pass_is_not_forgotten) {
     const deed sets = {.act = live_no_longer};
     meetings_begin(flowing, some);
     child_begin(&sets);
@@ -57,7 +57,4 @@ static void a_max_ttl_amid_a_pass_is_not_forgotten(void) {
     meetings_end();
 }
 
-int main(void) {
-    a_max_ttl_amid_a_pass_is_not_forgotten();
-    return 0;
-}
+int main(void) { return run_tests(); }

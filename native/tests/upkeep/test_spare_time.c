@@ -20,7 +20,7 @@ static void begin_with_a_long_ring(void) {
     stands_at += 10 * MS;
 }
 
-static void a_sleeper_does_all_that_is_due(void) {
+TEST(a_sleeper_does_all_that_is_due) {
     begin_with_a_long_ring();
     shmq_a32 word = 7;
     shmq_spare_time spare = {.word = &word, .seen = 7, .until_ns = stands_at + 1};
@@ -31,7 +31,7 @@ static void a_sleeper_does_all_that_is_due(void) {
 }
 
 /* Its message is there, and it pays for a part of what is due before it takes that. Shows G4. */
-static void a_sleeper_that_is_woken_leaves_the_rest(void) {
+TEST(a_sleeper_that_is_woken_leaves_the_rest) {
     begin_with_a_long_ring();
     shmq_a32 word = 8;
     shmq_spare_time spare = {.word = &word, .seen = 7, .until_ns = UINT64_MAX};
@@ -41,7 +41,7 @@ static void a_sleeper_that_is_woken_leaves_the_rest(void) {
     end();
 }
 
-static void a_sleeper_whose_time_is_over_leaves_the_rest(void) {
+TEST(a_sleeper_whose_time_is_over_leaves_the_rest) {
     begin_with_a_long_ring();
     shmq_a32 word = 7;
     shmq_spare_time spare = {.word = &word, .seen = 7, .until_ns = stands_at};
@@ -59,7 +59,7 @@ static shmq_watcher watching(shmq_member *m) {
     return w;
 }
 
-static void the_watcher_sleeps_to_what_is_due_next(void) {
+TEST(the_watcher_sleeps_to_what_is_due_next) {
     begin();
     shmq_watcher w = watching(b);
     CHECK_EQUAL(shmq_watch_slice(&w, SECOND), SECOND);
@@ -70,7 +70,7 @@ static void the_watcher_sleeps_to_what_is_due_next(void) {
 }
 
 /* Nobody tells the watcher what the look will find next; so the watcher reads the word again. */
-static void the_watcher_does_not_sleep_to_the_end_of_a_look(void) {
+TEST(the_watcher_does_not_sleep_to_the_end_of_a_look) {
     patience = 60 * SECOND;
     begin();
     shmq_watcher w = watching(b);
@@ -87,7 +87,7 @@ static void the_watcher_does_not_sleep_to_the_end_of_a_look(void) {
 }
 
 /* It can do nothing just then; it does not run in a circle until the other thread has ended. */
-static void the_watcher_leaves_another_thread_of_its_process_some_time(void) {
+TEST(the_watcher_leaves_another_thread_of_its_process_some_time) {
     begin();
     shmq_watcher w = watching(b);
     shmq_store_seq(&b->header->due, 2);
@@ -106,7 +106,7 @@ static void put_for_a_day_later(void) { put_until(qa, ENTRIES, stands_at + 86400
 static void after_the_first_reading(void) { at_clock = put_for_a_day_later; }
 
 /* Its maker knows only of its own time, which is later than all: so whoever looks tells what is next. */
-static void the_watcher_is_told_when_a_look_ends_into_which_something_came(void) {
+TEST(the_watcher_is_told_when_a_look_ends_into_which_something_came) {
     patience = 60 * SECOND;
     begin();
     put_until(qa, 0, stands_at + 3 * MS);
@@ -151,7 +151,7 @@ static void a_moment(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, N
 
 /* A process does a part of what is due and calls no more. Nothing wakes the sleeper, whose own pieces end after two minutes.
  * Shows G4. */
-static void a_sleeper_goes_on_where_a_call_has_ended(void) {
+TEST(a_sleeper_goes_on_where_a_call_has_ended) {
     patience = 60 * SECOND;
     begin_with_a_long_ring();
     uint64_t mark, now = __real_shmq_now_ns();
@@ -182,14 +182,4 @@ static void a_sleeper_goes_on_where_a_call_has_ended(void) {
     patience = 100 * MS;
 }
 
-int main(void) {
-    a_sleeper_does_all_that_is_due();
-    a_sleeper_that_is_woken_leaves_the_rest();
-    a_sleeper_whose_time_is_over_leaves_the_rest();
-    the_watcher_sleeps_to_what_is_due_next();
-    the_watcher_does_not_sleep_to_the_end_of_a_look();
-    the_watcher_leaves_another_thread_of_its_process_some_time();
-    the_watcher_is_told_when_a_look_ends_into_which_something_came();
-    a_sleeper_goes_on_where_a_call_has_ended();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -65,7 +65,7 @@ static void forget_the_holder(void) {
 }
 
 /* Shows G4. */
-static void a_watcher_that_does_not_look_loses_its_place(void) {
+TEST(a_watcher_that_does_not_look_loses_its_place) {
     begin();
     shmq_watcher stopped, next;
     enter(&stopped, a);
@@ -89,7 +89,7 @@ static void a_watcher_that_does_not_look_loses_its_place(void) {
 }
 
 /* Nor if it goes on as another thread of the process that has the place now. */
-static void another_thread_of_the_same_process_may_have_the_place(void) {
+TEST(another_thread_of_the_same_process_may_have_the_place) {
     begin();
     shmq_watcher stopped, next;
     enter(&stopped, a);
@@ -111,7 +111,7 @@ static void another_thread_of_the_same_process_may_have_the_place(void) {
     end();
 }
 
-static void who_looks_keeps_its_place_and_so_does_one_that_has_nothing_to_look_at(void) {
+TEST(who_looks_keeps_its_place_and_so_does_one_that_has_nothing_to_look_at) {
     begin();
     shmq_watcher watcher, other;
     enter(&watcher, a);
@@ -137,7 +137,7 @@ static void who_looks_keeps_its_place_and_so_does_one_that_has_nothing_to_look_a
     end();
 }
 
-static void the_deputy_takes_the_place_of_one_that_does_not_look(void) {
+TEST(the_deputy_takes_the_place_of_one_that_does_not_look) {
     begin();
     shmq_watcher stopped, deputy;
     enter(&stopped, a);
@@ -158,7 +158,7 @@ static void the_deputy_takes_the_place_of_one_that_does_not_look(void) {
 }
 
 /* Shows G4. */
-static void a_deputy_that_does_not_look_loses_its_place(void) {
+TEST(a_deputy_that_does_not_look_loses_its_place) {
     begin();
     shmq_watcher watcher, stopped, next;
     enter(&watcher, a);
@@ -183,7 +183,7 @@ static void a_deputy_that_does_not_look_loses_its_place(void) {
     end();
 }
 
-static void who_was_called_once_is_not_called_again_before_it_comes(void) {
+TEST(who_was_called_once_is_not_called_again_before_it_comes) {
     begin();
     shmq_watcher watcher, deputy, stopped;
     enter(&watcher, a);
@@ -205,7 +205,7 @@ static void who_was_called_once_is_not_called_again_before_it_comes(void) {
     end();
 }
 
-static void who_finds_what_was_due_long_ago_takes_the_watch(void) {
+TEST(who_finds_what_was_due_long_ago_takes_the_watch) {
     begin();
     shmq_watcher stopped, deputy, next;
     enter(&stopped, a);
@@ -224,7 +224,7 @@ static void who_finds_what_was_due_long_ago_takes_the_watch(void) {
     end();
 }
 
-static void a_look_at_a_time_that_has_not_been_yet_is_mended(void) {
+TEST(a_look_at_a_time_that_has_not_been_yet_is_mended) {
     begin();
     shmq_watcher watcher;
     shmq_store_seq(&a->header->watch_looked[0], UINT64_MAX);
@@ -254,7 +254,7 @@ static shmq_status offer_and_cancel(shmq_queue *q, uint32_t owner) {
 }
 
 /* Shows G4. */
-static void many_of_higher_priority_that_are_stopped_cost_one_patience_together(void) {
+TEST(many_of_higher_priority_that_are_stopped_cost_one_patience_together) {
     begin();
     uint32_t low = open_row(qa, 0), high[MANY];
     for (uint32_t i = 0; i < MANY; i++) {
@@ -288,7 +288,7 @@ static void many_of_higher_priority_that_are_stopped_cost_one_patience_together(
 }
 
 /* Its last round: word of it from a time when it was in the way counts for nothing in the next one. */
-static void who_has_looked_has_its_patience_anew(void) {
+TEST(who_has_looked_has_its_patience_anew) {
     begin();
     uint32_t low = open_row(qa, 0), high = open_row(qb, 1);
     shmq_want(qb, high);
@@ -306,7 +306,7 @@ static void who_has_looked_has_its_patience_anew(void) {
     end();
 }
 
-static void who_was_passed_is_woken_and_so_is_the_next(void) {
+TEST(who_was_passed_is_woken_and_so_is_the_next) {
     begin();
     uint32_t low = open_row(qa, 0), high = open_row(qb, 1);
     shmq_want(qb, high);
@@ -329,7 +329,7 @@ static void who_was_passed_is_woken_and_so_is_the_next(void) {
     end();
 }
 
-static void one_that_may_take_nothing_is_in_nobodys_way(void) {
+TEST(one_that_may_take_nothing_is_in_nobodys_way) {
     begin();
     CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
     shmq_store_seq(&qa->page->settings.live_consumers, 1);
@@ -353,18 +353,4 @@ static void one_that_may_take_nothing_is_in_nobodys_way(void) {
     end();
 }
 
-int main(void) {
-    a_watcher_that_does_not_look_loses_its_place();
-    another_thread_of_the_same_process_may_have_the_place();
-    who_looks_keeps_its_place_and_so_does_one_that_has_nothing_to_look_at();
-    the_deputy_takes_the_place_of_one_that_does_not_look();
-    a_deputy_that_does_not_look_loses_its_place();
-    who_was_called_once_is_not_called_again_before_it_comes();
-    who_finds_what_was_due_long_ago_takes_the_watch();
-    a_look_at_a_time_that_has_not_been_yet_is_mended();
-    many_of_higher_priority_that_are_stopped_cost_one_patience_together();
-    who_has_looked_has_its_patience_anew();
-    who_was_passed_is_woken_and_so_is_the_next();
-    one_that_may_take_nothing_is_in_nobodys_way();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -42,7 +42,7 @@ static void settle_and_leave(actor *by) {
 
 static const deed comes = {.act = come_and_go}, goes = {.before = hold_and_enter, .act = settle_and_leave};
 
-static void watchers_meet(void) {
+TEST(watchers_meet) {
     meetings_begin(plain, one);
     MEET(comes, comes, 5);
     MEET(comes, goes, 5);
@@ -51,7 +51,4 @@ static void watchers_meet(void) {
     meetings_end();
 }
 
-int main(void) {
-    watchers_meet();
-    return 0;
-}
+int main(void) { return run_tests(); }
