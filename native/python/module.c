@@ -5,81 +5,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Types and the factory are static pointers, since statuses are raised in functions that know no module. So only one
- * interpreter of a process may load the module. */
+/* Types and the factory of exceptions are static pointers, since statuses are raised in functions that know no module. So
+ * only one interpreter of a process may load the module. */
 static int64_t interpreter = -1;
-static PyObject *exception_factory;
-
-PyObject *shmq_py_raise(shmq_status status) {
-    if (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() != 0) {
-        return NULL;
-    }
-    const char *name = shmq_status_name(status);
-    if (exception_factory == NULL) {
-        return PyErr_Format(PyExc_RuntimeError, "%s: %s", name, shmq_trail());
-    }
-    /* The trail quotes names of files and queues, which may not be text. */
-    const char *trail = shmq_trail();
-    PyObject *text = PyUnicode_DecodeUTF8(trail, (Py_ssize_t)strlen(trail), "backslashreplace");
-    if (text == NULL) {
-        return NULL;
-    }
-    PyObject *error = PyObject_CallFunction(exception_factory, "sNi", name, text, shmq_trail_errno());
-    shmq_trail_clear();
-    if (error == NULL) {
-        return NULL;
-    }
-    if (PyExceptionInstance_Check(error)) {
-        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    } else {
-        PyErr_Format(PyExc_TypeError, "the exception factory answered %R, not an exception", error);
-    }
-    Py_DECREF(error);
-    return NULL;
-}
-
-int shmq_py_home_from(PyObject *object, void *result) {
-    shmq_py_home *home = result;
-    const char *uuid;
-    Py_ssize_t bytes;
-    home->given = NULL;
-    if (object == Py_None) {
-        return 1;
-    }
-    if (!PyTuple_Check(object) || !PyArg_ParseTuple(object, "iy#:home", &home->home.dir_fd, &uuid, &bytes)) {
-        if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "a home is (descriptor, uuid) or None, not %R", object);
-        }
-        return 0;
-    }
-    if (bytes != sizeof(home->home.uuid)) {
-        PyErr_Format(PyExc_ValueError, "a uuid has 16 bytes, not %zd", bytes);
-        return 0;
-    }
-    memcpy(home->home.uuid, uuid, sizeof(home->home.uuid));
-    home->given = &home->home;
-    return 1;
-}
-
-int shmq_py_put(PyObject *dict, const char *name, PyObject *value) {
-    if (value == NULL) {
-        return -1;
-    }
-    int answer = PyDict_SetItemString(dict, name, value);
-    Py_DECREF(value);
-    return answer;
-}
-
-static PyObject *set_exception_factory(PyObject *module, PyObject *factory) {
-    (void)module;
-    if (factory != Py_None && !PyCallable_Check(factory)) {
-        return PyErr_Format(PyExc_TypeError, "the factory must be callable or None, not %R", factory);
-    }
-    PyObject *before = exception_factory;
-    exception_factory = factory == Py_None ? NULL : Py_NewRef(factory);
-    Py_XDECREF(before);
-    Py_RETURN_NONE;
-}
 
 static PyObject *crc32c(PyObject *module, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"data", "start", NULL};
@@ -138,7 +66,7 @@ static PyObject *wall_ns(PyObject *module, PyObject *nothing) {
 }
 
 static PyMethodDef functions[] = {
-    {"set_exception_factory", set_exception_factory, METH_O,
+    {"set_exception_factory", shmq_py_set_exception_factory, METH_O,
      "set_exception_factory(factory)\n\nfactory(status, trail, errno) answers the exception to be raised."},
     {"crc32c", (PyCFunction)(void (*)(void))crc32c, METH_VARARGS | METH_KEYWORDS,
      "crc32c(data, start=0)\n\nCRC-32C of the bytes, going on from `start`."},

@@ -1,48 +1,9 @@
 /* put and put_many. On the fast path, for bytes or text without options, there is one call into the core and none into
  * Python. */
-#include <math.h>
 #include <string.h>
 
 #include "py_put_options.h"
 #include "py_queue.h"
-
-bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
-    if (timeout == NULL || timeout == Py_None) {
-        *until_ns = SHMQ_FOR_EVER;
-        return true;
-    }
-    double seconds = PyBool_Check(timeout) ? 0 : PyFloat_AsDouble(timeout);
-    if (PyBool_Check(timeout) || (seconds == -1.0 && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError))) {
-        PyObject *name = PyType_GetName(Py_TYPE(timeout));
-        if (name != NULL) {
-            PyErr_Format(PyExc_TypeError,
-                         "timeout=%R is of the type %U; give seconds, 0 not to wait, or None to wait for ever", timeout,
-                         name);
-            Py_DECREF(name);
-        }
-        return false;
-    }
-    if (seconds == -1.0 && PyErr_Occurred()) {
-        if (!PyErr_ExceptionMatches(PyExc_OverflowError)) {
-            return false;
-        }
-        PyErr_Clear(); /* an int beyond all floats: a positive one means for ever */
-        PyObject *zero = PyLong_FromLong(0);
-        int negative = zero != NULL ? PyObject_RichCompareBool(timeout, zero, Py_LT) : -1;
-        Py_XDECREF(zero);
-        if (negative < 0) {
-            return false;
-        }
-        seconds = negative ? -1.0 : HUGE_VAL;
-    }
-    if (!(seconds >= 0)) {
-        PyErr_Format(PyExc_ValueError, "timeout=%R is out of range; give seconds >= 0, or None to wait for ever",
-                     timeout);
-        return false;
-    }
-    *until_ns = seconds == 0 ? 0 : seconds > 1e9 ? SHMQ_FOR_EVER : shmq_now_ns() + (uint64_t)(seconds * 1e9);
-    return true;
-}
 
 /* The try with the interpreter lock found no room: waits without the lock, as far as the caller allows. */
 static SHMQ_NOINLINE shmq_status put_unlocked(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait,

@@ -46,6 +46,7 @@ extern PyTypeObject *shmq_py_member_type;
 /* Sets the exception for a failed call (trail and errno of this thread) and answers NULL. For SHMQ_INTERRUPTED signal
  * handlers run first; if one raises, its exception counts. */
 PyObject *shmq_py_raise(shmq_status status);
+PyObject *shmq_py_set_exception_factory(PyObject *module, PyObject *factory);
 /* The cipher of a key, given as bytes; NULL: an exception is set. */
 struct shmq_cipher *shmq_py_cipher(PyObject *key);
 
