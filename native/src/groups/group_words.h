@@ -1,4 +1,4 @@
-/* The two words of a group's place: see shmq/group.h. */
+/* The two words of a group's place: see group.h. */
 #ifndef SHMQ_GROUP_WORDS_H
 #define SHMQ_GROUP_WORDS_H
 

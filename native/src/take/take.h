@@ -1,5 +1,5 @@
-/* get and receive: the next message, taken for good or lent. The verbs that consumers call, composed of the steps of ring.h
- * in one place: the bindings, the step killer and the tests call these.
+/* get and receive: the next message, taken for good or lent. The verbs that consumers call, composed of the steps of
+ * offer.h, wait_any.h and settle.h in one place: the bindings, the step killer and the tests call these.
  *
  * Both answer SHMQ_OK with `d` filled; SHMQ_EMPTY when nothing came within the time; SHMQ_SHUT_DOWN, SHMQ_NOT_FOUND,
  * SHMQ_CLOSED, SHMQ_REFUSED, SHMQ_LIMIT as a wait does. SHMQ_POISONED: the message is acquired, but it has failed or
