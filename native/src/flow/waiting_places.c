@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/wait_time.h"
 #include "flow/waiting.h"
 
 typedef struct waiting_place {
@@ -60,6 +62,8 @@ static void begin(places *p, const shmq_ring *back) {
     p->end = 0;
 }
 
+#define READS 4u /* of a piece: a millisecond or two */
+
 static bool add(places *p, uint64_t place, uint64_t key) {
     if (p->count == p->room) {
         uint64_t room = p->room != 0 ? 2 * p->room : 1024;
@@ -79,29 +83,67 @@ static int by_place(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-/* Adds those that have come since the last look. A changed row is passed: it is told when it is due. */
-static shmq_status extend(shmq_mover *t, places *p) {
+/* The new ones, from `before` on, are out of order, and mostly behind all others. */
+static shmq_status sort_in(places *p, uint64_t before) {
+    uint64_t count = p->count - before, i = before, k = p->count;
+    qsort(&p->of[before], count, sizeof *p->of, by_place);
+    if (before == 0 || count == 0 || p->of[before - 1].place <= p->of[before].place) {
+        return SHMQ_OK;
+    }
+    waiting_place *new = malloc(count * sizeof *new);
+    if (new == NULL) {
+        p->count = p->end = 0; /* it begins anew */
+        return no_memory();
+    }
+    memcpy(new, &p->of[before], count * sizeof *new);
+    while (count != 0) {
+        bool old = i != 0 && p->of[i - 1].place > new[count - 1].place;
+        p->of[--k] = old ? p->of[--i] : new[--count];
+    }
+    free(new);
+    return SHMQ_OK;
+}
+
+/* Adds those that have come since the last look, in so many reads. A changed row is passed: it is told when it is due.
+ * SHMQ_TIMEOUT: there are more. */
+static shmq_status extend(shmq_mover *t, places *p, uint32_t reads) {
     static _Thread_local shmq_row rows[SHMQ_TURN_ENTRIES];
     shmq_ring_shm *ring = t->back->shm;
     uint64_t low = shmq_load_relaxed(&ring->waiting_low), end = shmq_load_relaxed(&ring->waiting), before = p->count;
     SHMQ_TRY(shmq_waiting_store(t));
-    for (uint64_t from = p->end > low ? p->end : low; from < end;) {
+    for (p->end = p->end > low ? p->end : low; p->end < end && reads != 0; reads--) {
         uint32_t count = SHMQ_TURN_ENTRIES;
-        SHMQ_TRY(t->waiting->read(t->waiting->context, shmq_load_relaxed(&ring->came), from, end, SHMQ_TURN_BYTES, rows,
-                                  &count));
+        SHMQ_TRY(t->waiting->read(t->waiting->context, shmq_load_relaxed(&ring->came), p->end, end, SHMQ_TURN_BYTES,
+                                  rows, &count));
         for (uint32_t i = 0; i < count; i++) {
             shmq_ordinal its;
             if (rows[i].bytes != NULL && shmq_row_ordinal(&rows[i], &its) && !add(p, its.count, rows[i].place)) {
+                p->count = p->end = 0;
                 return no_memory();
             }
         }
-        from = count != 0 ? rows[count - 1].place + 1 : end;
-        p->end = from;
+        p->end = count != 0 ? rows[count - 1].place + 1 : end;
     }
-    if (p->count != before) {
-        qsort(p->of, p->count, sizeof *p->of, by_place);
+    SHMQ_TRY(sort_in(p, before));
+    return p->end < end ? SHMQ_TIMEOUT : SHMQ_OK;
+}
+
+/* A turn on a level of which all are known. Movers and takers of the level wait for one piece at most. */
+static shmq_status begin_turn(shmq_mover *t, shmq_ring *back, places *p,
+                              shmq_status (*turn)(shmq_mover *, shmq_ring *)) {
+    for (;;) {
+        SHMQ_TRY(turn(t, back));
+        begin(p, back);
+        shmq_status status = extend(t, p, READS);
+        if (status == SHMQ_OK) {
+            return SHMQ_OK;
+        }
+        shmq_turn_end(t);
+        if (status != SHMQ_TIMEOUT) {
+            return status;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = SHMQ_SHORT_SLEEP_NS}, NULL); /* others look for the lock so often */
     }
-    return SHMQ_OK;
 }
 
 /* The first index whose place is not below it. */
@@ -139,7 +181,6 @@ static shmq_status read_one(shmq_mover *t, places *p, uint64_t key, shmq_row *ro
 }
 
 static shmq_status peek(shmq_mover *t, places *p, uint64_t *place, shmq_delivery *d) {
-    SHMQ_TRY(extend(t, p));
     uint64_t i = find(p, *place);
     while (i < p->count) {
         shmq_row row;
@@ -164,14 +205,14 @@ shmq_status shmq_waiting_peek(shmq_ring *back, shmq_mover *t, uint64_t *place, s
     }
     SHMQ_TRY(own_places(&p));
     if (t == NULL) {
-        SHMQ_TRY(shmq_turn_await(&own, back));
+        SHMQ_TRY(begin_turn(&own, back, p, shmq_turn_await));
+        shmq_status status = peek(&own, p, place, d);
+        shmq_turn_end(&own);
+        return status;
     }
     begin(p, back);
-    shmq_status status = peek(t != NULL ? t : &own, p, place, d);
-    if (t == NULL) {
-        shmq_turn_end(&own);
-    }
-    return status;
+    SHMQ_TRY(extend(t, p, UINT32_MAX));
+    return peek(t, p, place, d);
 }
 
 uint64_t shmq_waiting_first(shmq_queue *q) {
@@ -189,7 +230,6 @@ uint64_t shmq_waiting_first(shmq_queue *q) {
 }
 
 static shmq_status fetch_at(shmq_mover *t, places *p, uint64_t place) {
-    SHMQ_TRY(extend(t, p));
     uint64_t i = find(p, place);
     shmq_row_life life;
     uint32_t count = 1, passed;
@@ -209,8 +249,7 @@ shmq_status shmq_waiting_fetch_at(shmq_ring *back, uint64_t place) {
         return SHMQ_NOT_FOUND;
     }
     SHMQ_TRY(own_places(&p));
-    SHMQ_TRY(shmq_turn_begin(&t, back));
-    begin(p, back);
+    SHMQ_TRY(begin_turn(&t, back, p, shmq_turn_begin));
     shmq_status status = fetch_at(&t, p, place);
     shmq_turn_end(&t);
     return status;

@@ -120,7 +120,8 @@ bool shmq_times_step(shmq_member *m, uint64_t now, shmq_budget *b) {
         c->next = 0;
         told = shmq_due_end(word, mark, c->earliest);
     } else {
-        m->rounds.go_on_ns = shmq_due_rest(now);
+        uint64_t rest = shmq_due_rest(now), longest = shmq_now_ns() + SHMQ_LONGEST_PAUSE_NS;
+        m->rounds.go_on_ns = rest < longest ? rest : longest; /* others wait so long for what this piece has left */
         remember(m, shmq_due_leave(word, mark, m->rounds.go_on_ns, &told));
     }
     if (told) {

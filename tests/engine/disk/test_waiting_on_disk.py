@@ -1,6 +1,7 @@
 """Delayed messages of which there are more than slots: they wait on disk, and come back to their places."""
 
 import multiprocessing
+import random
 import threading
 import time
 from collections import Counter
@@ -83,6 +84,25 @@ def test_they_are_browsed_moved_and_purged_where_they_lie(broker_dir: Path) -> N
         assert [int(m.body) for m in other.browse()] == list(range(0, MANY, 2))
         assert other.purge() == MANY // 2
         check_empty(broker, queue)
+
+
+def test_browsers_find_all_of_them_in_their_order_also_those_that_came_since(broker_dir: Path, seed: int) -> None:
+    """More than are looked at in one turn, on disk in the order of their times, which is none of places; some come back
+    below others: they were between two attempts."""
+    rng = random.Random(seed)
+    with shmq.open(broker_dir, memory="16MiB") as broker:
+        jobs = broker.queue("jobs", max_deliveries=0)
+        jobs.put_many(range(100))
+        held = jobs.consumer().receive_many(100, timeout=0)
+        for end in (MANY, 2 * MANY, 2 * MANY + 5_000):
+            for number in range(jobs.statistics().delayed + len(held), end):
+                jobs.put(number, delay=rng.uniform(60, 3600))
+            for m in held[:50]:
+                m.retry(delay=rng.uniform(60, 3600))
+            del held[:50]
+            found = list(jobs.browse())
+            assert [m.body for m in found] == list(range(end))
+            assert [m.position for m in found] == sorted(m.position for m in found)
 
 
 def test_those_of_a_deleted_queue_go_to_the_dead_letters(broker_dir: Path) -> None:
