@@ -1,13 +1,11 @@
-"""The programs on the pages of docs/ run as they stand."""
+"""The programs on the pages of docs/ run as they stand, twice."""
 
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.programs.test_shown_output import run_twice, shown
+
 PAGES = [
     "docs/broker.md",
     "docs/consumers.md",
@@ -18,21 +16,14 @@ PAGES = [
     "docs/pipelines.md",
     "docs/priorities.md",
     "docs/selectors.md",
-    "docs/time.md",
 ]
-PROGRAM = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
-    programs = PROGRAM.findall((ROOT / page).read_text())
+    programs = shown(page)
     assert programs, f"{page} has no program"
     for number, program in enumerate(programs):
         folder = tmp_path / str(number)
         folder.mkdir()
-        command = [sys.executable, "-c", program]
-        if "def test_" in program:
-            (folder / "test_program.py").write_text(program)
-            command = [sys.executable, "-m", "pytest", "-q", "test_program.py"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
-        assert done.returncode == 0, f"{page}:\n{program}\n{done.stdout}{done.stderr}"
+        assert len(list(run_twice(folder, program))) == 2

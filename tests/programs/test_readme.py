@@ -1,13 +1,11 @@
 """The programs of README.md are saved, started as it shows them, and print what stands there."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.engine.child import Child, eventually
-from tests.programs.test_shown_output import Shown, plain, shown
+from tests.programs.test_shown_output import Shown, plain, prints_the_same_twice, shown
 
 PRODUCER, WORKER, *OTHERS = shown("README.md")
 
@@ -39,10 +37,7 @@ def produce(folder: Path) -> None:
 
 @pytest.mark.parametrize("program", OTHERS, ids=[program.name for program in OTHERS])
 def test_a_program_of_the_readme_prints_what_stands_there(tmp_path: Path, program: Shown) -> None:
-    (tmp_path / program.name).write_text(program.text)
-    command = [sys.executable, program.name]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True)
-    assert without_luck(done.stderr + done.stdout) == without_luck(program.output)
+    prints_the_same_twice(tmp_path, program, without_luck)
 
 
 def without_luck(text: str) -> list[str]:
