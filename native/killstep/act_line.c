@@ -16,7 +16,7 @@ void act_line_take_over(act *a) {
     shmq_queue *q = a->q[QUEUE_LIMITED];
     a->ticket = (shmq_ticket){.in_line = true};
     uint64_t word = shmq_load_seq(&ticket_of(a)->word);
-    shmq_store_seq(&ticket_of(a)->word, shmq_ticket_word(shmq_ticket_turn(word), a->m->row, shmq_ticket_state(word)));
+    shmq_store_seq(&ticket_of(a)->word, shmq_ticket_word(shmq_ticket_lap(word), a->m->row, shmq_ticket_state(word)));
     shmq_waiters waiters = shmq_room_waiters(q, q->counters);
     shmq_join_count(&waiters);
 }

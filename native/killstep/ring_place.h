@@ -14,7 +14,7 @@ static inline void ring_place(shmq_ring *level, uint64_t position, uint64_t epoc
     SHMQ_ASSERT(shmq_ring_lay(level, level->mask) == SHMQ_OK); /* the tail has passed all of them */
     for (uint64_t p = position; p < position + shmq_slot_count(level); p++) {
         shmq_a64 *word = &shmq_slot_at(level, p)->word;
-        shmq_cas_seq(word, shmq_load_seq(word), shmq_word(shmq_turn(level, p), 0, 0, 0, SHMQ_FREE));
+        shmq_cas_seq(word, shmq_load_seq(word), shmq_word(shmq_lap_of(level, p), 0, 0, 0, SHMQ_FREE));
     }
     for (uint64_t e = epoch; e != 0 && e + SHMQ_CELLS != epoch; e--) {
         shmq_store_seq(&level->shm->cells[e % SHMQ_CELLS], epoch_and_position(e, position - 1));

@@ -144,7 +144,7 @@ void state_line_dead_called(stage *s) {
     shmq_queue *q = s->survivor.q[QUEUE_LIMITED];
     uint64_t word = shmq_load_seq(&q->tickets[0].word);
     shmq_store_seq(&q->tickets[0].word,
-                   shmq_ticket_word(shmq_ticket_turn(word), shmq_ticket_row(word), SHMQ_TICKET_CALLED));
+                   shmq_ticket_word(shmq_ticket_lap(word), shmq_ticket_row(word), SHMQ_TICKET_CALLED));
     act_get(&s->survivor, QUEUE_LIMITED, 0);
 }
 
@@ -182,7 +182,7 @@ static void claim_only(act *a) {
     uint64_t t = shmq_load_seq(&q->first.shm->tail);
     shmq_slot_shm *slot = shmq_slot_at(&q->first, t);
     uint64_t word = shmq_load_seq(&slot->word);
-    if (!shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(&q->first, t), 0, shmq_self(q), 0, SHMQ_CLAIMED)) ||
+    if (!shmq_cas_seq(&slot->word, word, shmq_word(shmq_lap_of(&q->first, t), 0, shmq_self(q), 0, SHMQ_CLAIMED)) ||
         !shmq_cas_seq(&q->first.shm->tail, t, t + 1)) {
         die("claim");
     }

@@ -290,12 +290,12 @@ static inline shmq_slot_shm *worker_claim(member_worker *w) {
     uint64_t t = shmq_load_seq(&ring->tail);
     shmq_slot_shm *slot = shmq_slot_at(&w->q->first, t);
     uint64_t word = shmq_load_seq(&slot->word);
-    uint64_t claimed = shmq_word(shmq_turn(&w->q->first, t), 0, shmq_self(w->q), 0, SHMQ_CLAIMED);
+    uint64_t claimed = shmq_word(shmq_lap_of(&w->q->first, t), 0, shmq_self(w->q), 0, SHMQ_CLAIMED);
     bool limited = shmq_load_seq(&w->q->page->maxsize) != 0;
     if (limited) {
         shmq_moving(w->q, 1);
     }
-    bool free = shmq_word_state(word) == SHMQ_FREE && shmq_word_lap(word) == shmq_turn(&w->q->first, t);
+    bool free = shmq_word_state(word) == SHMQ_FREE && shmq_word_lap(word) == shmq_lap_of(&w->q->first, t);
     bool counted = free && limited && shmq_count_take(w->q, 1);
     bool done = free && counted == limited && shmq_cas_seq(&slot->word, word, claimed);
     if (counted && !done) {

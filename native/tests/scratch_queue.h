@@ -219,8 +219,8 @@ static inline uint64_t claim_by_hand(shmq_queue *q) {
     shmq_slot_shm *slot = shmq_slot_at(&q->first, t);
     uint64_t word = shmq_load_seq(&slot->word);
     CHECK_EQUAL(shmq_word_state(word), SHMQ_FREE);
-    CHECK_EQUAL(shmq_word_lap(word), shmq_turn(&q->first, t));
-    CHECK(shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(&q->first, t), 0, shmq_self(q), 0, SHMQ_CLAIMED)));
+    CHECK_EQUAL(shmq_word_lap(word), shmq_lap_of(&q->first, t));
+    CHECK(shmq_cas_seq(&slot->word, word, shmq_word(shmq_lap_of(&q->first, t), 0, shmq_self(q), 0, SHMQ_CLAIMED)));
     CHECK(shmq_cas_seq(&q->first.shm->tail, t, t + 1));
     return t;
 }

@@ -15,12 +15,12 @@ def a_line_longer_than_its_tickets(s: Scene) -> None:
     s.write(s.page("jobs", "line"), 300)
 
 
-@breaks("line.turn")
+@breaks("line.lap")
 def a_line_with_a_ticket_that_nobody_has_taken(s: Scene) -> None:
     s.write(s.page("jobs", "line"), 1)
 
 
-@breaks("line.turn")
+@breaks("line.lap")
 def a_ticket_beyond_the_end_of_the_line(s: Scene) -> None:
     s.write(s.ticket("jobs", 7), 1 << 32)
 

@@ -219,8 +219,8 @@ def test_an_interrupt_leaves_what_was_done_until_then_and_no_process(tmp_path: P
 MISTAKES = {
     "the owner is named one step after the claim": (
         "put/publish.c",
-        "if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(r->queue), 0, SHMQ_CLAIMED))) { /* T1 */",
-        "uint64_t nameless = shmq_word(turn, 0, 0, 0, SHMQ_CLAIMED);\n"
+        "if (!shmq_cas_seq(&slot->word, word, shmq_word(lap, 0, shmq_self(r->queue), 0, SHMQ_CLAIMED))) { /* T1 */",
+        "uint64_t nameless = shmq_word(lap, 0, 0, 0, SHMQ_CLAIMED);\n"
         "            if (!shmq_cas_seq(&slot->word, word, nameless) ||\n"
         "                !shmq_cas_seq(&slot->word, nameless, nameless | (uint64_t)shmq_self(r->queue) << 8)) {",
         ["--only", "put-few"],

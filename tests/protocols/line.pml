@@ -52,7 +52,7 @@
 #define WAITING 1
 #define CALLED 2
 #define PASSED 3
-#define BACK 4 /* FREE of the next turn */
+#define BACK 4 /* FREE of the next lap */
 
 byte state[TICKETS], owner[TICKETS] = NOBODY; /* one word; three tickets are enough */
 byte front = 0, end_ = 0;                         /* one word */

@@ -141,7 +141,7 @@ def judge_gap(back: Ring, flow: Flow, findings: Findings) -> None:
     """From low to P are rows. A flush had to pass each entry that stays there in the back ring: a process had it, it
     was not due, or it waits for a taker. A flush passes no claim."""
     use = back.use
-    place = numpy.where(use.state == CLAIMED, use.at_turn, back.places)
+    place = numpy.where(use.state == CLAIMED, use.at_lap, back.places)
     among = (place >= flow.low) & (place < flow.place)
     tell(back, findings, "flow.gap", among & (use.state == CLAIMED), f"claimed, and P is {flow.place}")
     untouched = (use.state == AVAILABLE) & (use.tag == 0) & (use.flags & REDELIVERED == 0)

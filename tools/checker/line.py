@@ -12,7 +12,7 @@ from checker.violation import Findings
 from checker.words import ENTRY_LIVE, ROW_FREE
 
 FREE, STATES = 0, 4
-TURN_BITS = 24
+LAP_BITS = 24
 
 
 @dataclass(frozen=True)
@@ -55,28 +55,28 @@ def judge_line(queue: Queue, findings: Findings) -> None:
     good = findings.expect(line.length <= TICKETS, "line.length", queue.title, f"{line.length} in line")
     low = line.words & 0xFFFFFFFF
     odd = (low >= STATES) & ((low & 0xFF == FREE) | (low & 0xFF >= STATES) | (low >> 24 != 0))
-    for number in numpy.flatnonzero(odd | (line.words >> (32 + TURN_BITS) != 0)):
+    for number in numpy.flatnonzero(odd | (line.words >> (32 + LAP_BITS) != 0)):
         findings.add("line.ticket", queue.title, f"ticket {number} is 0x{int(line.words[number]):016x}")
     if good:
-        judge_turns(queue, line, findings)
+        judge_laps(queue, line, findings)
     if queue.entry.state == ENTRY_LIVE:
         judge_holders(queue.image, queue, line, findings)
 
 
-def judge_turns(queue: Queue, line: Line, findings: Findings) -> None:
-    """A ticket in line was used at its turn, and no other one but that under the end, which may lag behind it."""
+def judge_laps(queue: Queue, line: Line, findings: Findings) -> None:
+    """A ticket in line was used at its lap, and no other one but that under the end, which may lag behind it."""
     places = numpy.arange(TICKETS, dtype=numpy.int64)
-    turns, free = (line.words >> 32).astype(numpy.int64), line.words & 0xFF == FREE
+    laps, free = (line.words >> 32).astype(numpy.int64), line.words & 0xFF == FREE
     coming = line.end + (places - line.end) % TICKETS
     in_line = line.end - (coming - TICKETS) <= line.length
-    ahead = (turns - ((coming - TICKETS * in_line) % (1 << 32)) // TICKETS) % (1 << TURN_BITS)
+    ahead = (laps - ((coming - TICKETS * in_line) % (1 << 32)) // TICKETS) % (1 << LAP_BITS)
     used = ((ahead == 0) & ~free) | ((ahead == 1) & free)
     unused = (ahead == 0) & free
     under_end = coming == line.end
     good = numpy.where(in_line, used, unused | (under_end & used))
     for number in numpy.flatnonzero(~good):
         text = f"ticket {number}, 0x{int(line.words[number]):016x}, {line.front} to {line.end}"
-        findings.add("line.turn", queue.title, text)
+        findings.add("line.lap", queue.title, text)
 
 
 def judge_holders(image: Image, queue: Queue, line: Line, findings: Findings) -> None:

@@ -290,9 +290,9 @@ class Ring:
 
     @cached_property
     def ahead(self) -> Numbers:
-        """For each slot: its lap against the turn of the last position below the tail that it has; -1 before any."""
-        turn, at = divmod(self.tail, self.count)
-        base = turn - (slot_numbers(self.count) >= at)
+        """For each slot: its lap against that of the last position below the tail that it has; -1 before any."""
+        newest, at = divmod(self.tail, self.count)
+        base = newest - (slot_numbers(self.count) >= at)
         lap = (self.word >> numpy.uint64(32)).astype(numpy.int64)
         return (lap - base + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
 
@@ -340,9 +340,9 @@ class Use:
         self.owner: Words = self.word >> numpy.uint64(8) & 0x1FFF
         self.tag: Words = self.word >> numpy.uint64(21) & 0x7FF
         self.carried: Mask = (self.flags & CARRIED) != 0
-        turn, at = divmod(ring.tail, ring.count)
-        base = turn - (slots >= at) + ring.ahead[slots]
-        self.at_turn: Numbers = (base << ring.shift) + slots
+        newest, at = divmod(ring.tail, ring.count)
+        base = newest - (slots >= at) + ring.ahead[slots]
+        self.at_lap: Numbers = (base << ring.shift) + slots
 
     @cached_property
     def is_entry(self) -> Mask:

@@ -105,11 +105,11 @@ def judge_positions(ring: Ring, findings: Findings) -> None:
     use = ring.use
     has = HAS_POSITION[use.state]
     position = use.position.astype(numpy.int64)
-    in_turn = has & ~use.carried
-    tell(ring, findings, "slot.position", in_turn & (position != use.at_turn), "not the position of its turn")
+    in_lap = has & ~use.carried
+    tell(ring, findings, "slot.position", in_lap & (position != use.at_lap), "not the position of its lap")
     carried = has & use.carried
     if numpy.count_nonzero(carried):
-        behind = (position < use.at_turn) & (position >= 0) & (position % ring.count == use.slots)
+        behind = (position < use.at_lap) & (position >= 0) & (position % ring.count == use.slots)
         tell(ring, findings, "slot.position", carried & ~behind, "not an earlier position of this slot")
         bits = ring.carried_bits[use.slots >> 6] >> (use.slots & 63).astype(numpy.uint64) & 1
         tell(ring, findings, "slot.carried", carried & (bits == 0), "carried without its bit in the bitmap")
@@ -117,10 +117,10 @@ def judge_positions(ring: Ring, findings: Findings) -> None:
     # about to. Without R comes back what nobody received: who brings it back counts it as held until that is done.
     first = ((use.flags & REDELIVERED) == 0) & ((use.props & (NOT_BEFORE | INTENT)) == 0)
     first &= (use.tag == 0) | (not ring.image.somebody_holds)
-    place = numpy.where(use.state == CLAIMED, use.at_turn, position)
+    place = numpy.where(use.state == CLAIMED, use.at_lap, position)
     passed = NOT_PASSED[use.state] & first & is_behind(ring, place) & ~is_given_back(ring, place)
     tell(ring, findings, "ring.passed", passed, f"scans begin behind it, at {ring.head}")
-    below = UNSETTLED[use.state] & ~use.carried & (use.at_turn < ring.floor)
+    below = UNSETTLED[use.state] & ~use.carried & (use.at_lap < ring.floor)
     tell(ring, findings, "ring.floor", below, f"neither settled nor carried, and below the floor {ring.floor}")
 
 

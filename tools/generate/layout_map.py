@@ -94,7 +94,7 @@ Fields of words, from the lowest bit on. Bits that are not named are 0.
 | `ring.flow` | FLOWED 1, P 63; 0: never flowed: [the flow](protocol-flow.md#rings-rows-words) |
 | `queue.count` | count 32, version 32 |
 | `queue.line` | number of the ticket after the last 32, of the first that may be held 32 |
-| `ticket.word` | state 8 (FREE 0, WAITING, CALLED, PASSED 3), process row 16, 8 unused, turn 32: number / 256 |
+| `ticket.word` | state 8 (FREE 0, WAITING, CALLED, PASSED 3), process row 16, 8 unused, lap 32: number / 256 |
 | `process.word` | state 8 (FREE 0, ATTACHING, LIVE, CLOSING, REAPING 4), 24 unused, generation 32 |
 | `consumer.word` | state 8 (FREE 0, LIVE 2, CLOSING 3), process row 24, generation 32 |
 | `directory.word` | state 8 (FREE 0, LIVE, DELETED 2), 24 unused, incarnation 32 |

@@ -29,13 +29,13 @@ static bool is_owned(uint32_t state) {
            state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED || state == SHMQ_PENDING;
 }
 
-/* The tail moves on when its slot is in use at its turn. So each slot that the tail has passed was used at that turn,
+/* The tail moves on when its slot is in use at its lap. So each slot that the tail has passed was used at that lap,
  * and no slot beyond the tail's own is in use. The producer of that one may not have moved the tail yet. */
 static const char *check_lap(const shmq_ring *r, const sight *s) {
     bool is_free = shmq_word_state(s->word) == SHMQ_FREE;
     if (s->before > s->index) {
         uint64_t passed = s->index + ((s->before - 1 - s->index) >> r->shift << r->shift);
-        int32_t ahead = shmq_lap_ahead(s->word, shmq_turn(r, passed));
+        int32_t ahead = shmq_lap_ahead(s->word, shmq_lap_of(r, passed));
         if (ahead < 0 || (ahead == 0 && is_free)) {
             return "the tail has passed the slot, but no producer has used it";
         }
@@ -44,7 +44,7 @@ static const char *check_lap(const shmq_ring *r, const sight *s) {
         return s->word == 0 ? NULL : "the slot is in use, but the tail has not reached it";
     }
     uint64_t last = s->index + ((s->after - s->index) >> r->shift << r->shift);
-    int32_t ahead = shmq_lap_ahead(s->word, shmq_turn(r, last));
+    int32_t ahead = shmq_lap_ahead(s->word, shmq_lap_of(r, last));
     return ahead > (is_free ? 1 : 0) ? "the slot's lap is ahead of the tail" : NULL;
 }
 
@@ -119,7 +119,7 @@ static const char *check_position(const shmq_ring *r, const sight *s) {
     }
     /* The lap as a position. Laps of 32 bits compare only near the tail; a carried entry may be of any age. */
     uint64_t last = s->index + ((s->after - s->index) >> r->shift << r->shift);
-    uint64_t at = last + ((uint64_t)(int64_t)shmq_lap_ahead(s->word, shmq_turn(r, last)) << r->shift);
+    uint64_t at = last + ((uint64_t)(int64_t)shmq_lap_ahead(s->word, shmq_lap_of(r, last)) << r->shift);
     if (s->after < s->index || (shmq_word_carried(s->word) ? p >= at : p != at)) {
         return "the message's position is that of another lap";
     }

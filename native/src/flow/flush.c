@@ -24,7 +24,7 @@ static bool can_leave(const shmq_slot_shm *slot) { return (shmq_props(slot) & SH
 
 static enum step step_at(shmq_mover *t, shmq_slot_shm *slot, uint64_t word, uint64_t p) {
     uint32_t state = shmq_word_state(word);
-    int32_t ahead = shmq_lap_ahead(word, shmq_turn(t->back, p));
+    int32_t ahead = shmq_lap_ahead(word, shmq_lap_of(t->back, p));
     if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE)) {
         return STEP_END; /* no producer has claimed p yet */
     }

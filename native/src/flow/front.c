@@ -73,7 +73,7 @@ uint64_t shmq_front_tail(shmq_ring *front) {
     for (uint64_t steps = 0; steps <= front->mask && t < shmq_load_acquire(&front->shm->laid);
          steps++) { /* SYNC ring.laid */
         uint64_t word = shmq_load_seq(&shmq_slot_at(front, t)->word);
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(front, t));
+        int32_t ahead = shmq_lap_ahead(word, shmq_lap_of(front, t));
         if (ahead < 0 || (ahead == 0 && shmq_word_state(word) == SHMQ_FREE)) {
             break;
         }
@@ -125,12 +125,12 @@ shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
     }
     *tail = shmq_front_tail(front);
     uint64_t word = shmq_load_seq(&shmq_slot_at(front, *tail)->word);
-    if (shmq_lap_ahead(word, shmq_turn(front, *tail)) < 0 && shmq_carry(front, *tail, false)) {
+    if (shmq_lap_ahead(word, shmq_lap_of(front, *tail)) < 0 && shmq_carry(front, *tail, false)) {
         *tail = shmq_front_tail(front);
     }
     for (; *count < wanted; (*count)++) {
         word = shmq_load_seq(&shmq_slot_at(front, *tail + *count)->word); /* SYNC ring.free */
-        if (shmq_word_state(word) != SHMQ_FREE || shmq_word_lap(word) != shmq_turn(front, *tail + *count)) {
+        if (shmq_word_state(word) != SHMQ_FREE || shmq_word_lap(word) != shmq_lap_of(front, *tail + *count)) {
             break;
         }
     }
@@ -184,8 +184,8 @@ bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     shmq_slot_shm *slot = shmq_slot_at(front, p);
     uint64_t word = shmq_load_seq(&slot->word);
     uint32_t state = SHMQ_UNLIKELY(c->held_until_ns != 0) ? SHMQ_HELD : SHMQ_AVAILABLE;
-    uint64_t there = shmq_word(shmq_turn(front, p), 0, 0, c->flags, state);
-    bool is_free = shmq_word_state(word) == SHMQ_FREE && shmq_word_lap(word) == shmq_turn(front, p);
+    uint64_t there = shmq_word(shmq_lap_of(front, p), 0, 0, c->flags, state);
+    bool is_free = shmq_word_state(word) == SHMQ_FREE && shmq_word_lap(word) == shmq_lap_of(front, p);
     uint32_t limited = shmq_load_relaxed(&t->q->page->limited) & SHMQ_LIMITED_RESIDENT;
     uint64_t bytes = limited != 0 ? shmq_slot_bytes(slot, there) : 0;
     if (bytes != 0) {

@@ -345,7 +345,7 @@ SHMQ_OFFSET(shmq_queue_shm, group_table, 4096);
  *   8   wake    +1 by whoever has called it                                        its holder sleeps on it
  *   12  bytes  its holder, before it looks: what it wants; SHMQ_WANTS_ALL     who comes later: what is left to it
  *
- * word: state 8 | process row 16 | reserved 8 | turn 32, which use of this ticket it is. CALLED: somebody owes a wake, or has
+ * word: state 8 | process row 16 | reserved 8 | lap 32, which use of this ticket it is. CALLED: somebody owes a wake, or has
  * given it; the holder has not looked since. PASSED: it has not looked for as long as the patience, and others go before it. */
 #define SHMQ_TICKETS 256u
 enum shmq_ticket_state {
@@ -368,9 +368,9 @@ SHMQ_OFFSET(shmq_ticket_shm, bytes, 12);
 
 static inline uint32_t shmq_ticket_state(uint64_t word) { return (uint32_t)word & 0xffu; }
 static inline uint32_t shmq_ticket_row(uint64_t word) { return (uint32_t)(word >> 8) & 0xffffu; }
-static inline uint32_t shmq_ticket_turn(uint64_t word) { return (uint32_t)(word >> 32); }
-static inline uint64_t shmq_ticket_word(uint32_t turn, uint32_t row, uint32_t state) {
-    return (uint64_t)turn << 32 | (uint64_t)row << 8 | state;
+static inline uint32_t shmq_ticket_lap(uint64_t word) { return (uint32_t)(word >> 32); }
+static inline uint64_t shmq_ticket_word(uint32_t lap, uint32_t row, uint32_t state) {
+    return (uint64_t)lap << 32 | (uint64_t)row << 8 | state;
 }
 
 /* A consumer row: a subscription that may own entries, or just a thread that waits (getter, browser).

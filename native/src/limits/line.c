@@ -5,8 +5,8 @@
 #include "limits/waiters.h"
 #include "wake/wait.h"
 
-/* Mask of a ticket's turn, which grows by one with each use: numbers of 32 bits, 256 tickets. */
-#define TURN_MASK (UINT32_MAX / SHMQ_TICKETS)
+/* Mask of a ticket's lap, which grows by one with each use: numbers of 32 bits, 256 tickets. */
+#define LAP_MASK (UINT32_MAX / SHMQ_TICKETS)
 #define MOST_STEPS (4 * SHMQ_TICKETS) /* the end lags by a few: a producer that needs more steps met damage */
 
 static uint32_t front_of(uint64_t line) { return (uint32_t)(line >> 32); }
@@ -15,20 +15,20 @@ static uint64_t line_word(uint32_t front, uint32_t end) { return (uint64_t)front
 
 static shmq_ticket_shm *ticket_at(const shmq_queue *q, uint32_t number) { return &q->tickets[number % SHMQ_TICKETS]; }
 
-static uint32_t turn_of(uint32_t number) { return number / SHMQ_TICKETS; }
+static uint32_t lap_of(uint32_t number) { return number / SHMQ_TICKETS; }
 
-/* How many turns a ticket's word is ahead of this number's; below 0: behind. */
-static int32_t turns_ahead(uint64_t word, uint32_t number) {
-    uint32_t ahead = (shmq_ticket_turn(word) - turn_of(number)) & TURN_MASK;
-    return ahead <= TURN_MASK / 2 ? (int32_t)ahead : (int32_t)ahead - (int32_t)TURN_MASK - 1;
+/* How many laps a ticket's word is ahead of this number's; below 0: behind. */
+static int32_t laps_ahead(uint64_t word, uint32_t number) {
+    uint32_t ahead = (shmq_ticket_lap(word) - lap_of(number)) & LAP_MASK;
+    return ahead <= LAP_MASK / 2 ? (int32_t)ahead : (int32_t)ahead - (int32_t)LAP_MASK - 1;
 }
 
 static uint64_t given_back(uint64_t word) {
-    return shmq_ticket_word((shmq_ticket_turn(word) + 1) & TURN_MASK, 0, SHMQ_TICKET_FREE);
+    return shmq_ticket_word((shmq_ticket_lap(word) + 1) & LAP_MASK, 0, SHMQ_TICKET_FREE);
 }
 
 static uint64_t with_state(uint64_t word, uint32_t state) {
-    return shmq_ticket_word(shmq_ticket_turn(word), shmq_ticket_row(word), state);
+    return shmq_ticket_word(shmq_ticket_lap(word), shmq_ticket_row(word), state);
 }
 
 /* Any process that comes by moves the end past a ticket that is used, and the front past one that was given back. */
@@ -50,7 +50,7 @@ static void move_front(shmq_queue *q, uint32_t number) {
 static bool next_served(shmq_queue *q, uint32_t *number, uint32_t stop, uint64_t *word) {
     for (; stop - *number - 1 < SHMQ_TICKETS; ++*number) {
         *word = shmq_load_seq(&ticket_at(q, *number)->word);
-        if (turns_ahead(*word, *number) != 0 || shmq_ticket_state(*word) == SHMQ_TICKET_FREE) {
+        if (laps_ahead(*word, *number) != 0 || shmq_ticket_state(*word) == SHMQ_TICKET_FREE) {
             move_front(q, *number);
         } else if (shmq_ticket_state(*word) != SHMQ_TICKET_PASSED) {
             return true;
@@ -238,27 +238,27 @@ static bool make_room(shmq_queue *q, uint64_t line) {
         (void)shmq_damage(q->m, "the line of blocked producers is longer than it can be, at queue", q->index);
         return shmq_cas_seq(&q->page->line, line, line_word(end_of(line), end_of(line)));
     }
-    if (turns_ahead(word, number) != 0) {
+    if (laps_ahead(word, number) != 0) {
         move_front(q, number);
         return true;
     }
     return (shmq_ticket_state(word) == SHMQ_TICKET_PASSED || is_dead(q, word)) && take_away(q, number, word);
 }
 
-/* Takes the ticket at the end if it is FREE at its turn (L1). If it is used, moves the end on. A ticket that is behind
- * its turn is damaged. */
+/* Takes the ticket at the end if it is FREE at its lap (L1). If it is used, moves the end on. A ticket that is behind
+ * its lap is damaged. */
 static bool take_ticket(shmq_queue *q, uint32_t number) {
     shmq_ticket_shm *ticket = ticket_at(q, number);
     uint64_t word = shmq_load_seq(&ticket->word);
-    int32_t ahead = turns_ahead(word, number);
+    int32_t ahead = laps_ahead(word, number);
     if (ahead < 0) {
         (void)shmq_damage(q->m, "the ticket of a blocked producer makes no sense, at queue", q->index);
-        shmq_cas_seq(&ticket->word, word, shmq_ticket_word(turn_of(number), 0, SHMQ_TICKET_FREE));
+        shmq_cas_seq(&ticket->word, word, shmq_ticket_word(lap_of(number), 0, SHMQ_TICKET_FREE));
         return false;
     }
     bool taken =
         ahead == 0 && shmq_ticket_state(word) == SHMQ_TICKET_FREE &&
-        shmq_cas_seq(&ticket->word, word, shmq_ticket_word(turn_of(number), q->m->row, SHMQ_TICKET_WAITING)); /* L1 */
+        shmq_cas_seq(&ticket->word, word, shmq_ticket_word(lap_of(number), q->m->row, SHMQ_TICKET_WAITING)); /* L1 */
     if (taken || ahead > 0 || shmq_ticket_state(word) != SHMQ_TICKET_FREE) {
         move_end(q, number);
     }
@@ -289,7 +289,7 @@ bool shmq_line_enter(shmq_queue *q, shmq_ticket *t, uint32_t bytes) {
 /* The word of this producer's ticket; 0: it has lost the ticket. */
 static uint64_t own_word(const shmq_queue *q, const shmq_ticket *t) {
     uint64_t word = shmq_load_seq(&ticket_at(q, t->number)->word);
-    bool own = turns_ahead(word, t->number) == 0 && shmq_ticket_row(word) == q->m->row;
+    bool own = laps_ahead(word, t->number) == 0 && shmq_ticket_row(word) == q->m->row;
     return own && shmq_ticket_state(word) != SHMQ_TICKET_FREE ? word : 0;
 }
 
@@ -355,7 +355,7 @@ const char *shmq_line_fault(const shmq_queue *q) {
     for (uint32_t i = 0; i < SHMQ_TICKETS; i++) {
         uint64_t word = shmq_load_seq(&q->tickets[i].word);
         uint32_t state = shmq_ticket_state(word), row = shmq_ticket_row(word);
-        if (state > SHMQ_TICKET_PASSED || row >= SHMQ_PROCESS_ROWS || shmq_ticket_turn(word) > TURN_MASK ||
+        if (state > SHMQ_TICKET_PASSED || row >= SHMQ_PROCESS_ROWS || shmq_ticket_lap(word) > LAP_MASK ||
             (state == SHMQ_TICKET_FREE && row != 0)) {
             return shmq_fault_text("ticket %u of the line of blocked producers has a value that no process writes", i);
         }

@@ -10,7 +10,7 @@ static bool quarantine_overdue(shmq_ring *r, uint64_t below) {
     for (uint64_t p = first; p < below; p++) {
         shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.claim */
-        if (shmq_word_state(word) == SHMQ_CLAIMED && shmq_word_lap(word) == shmq_turn(r, p)) {
+        if (shmq_word_state(word) == SHMQ_CLAIMED && shmq_word_lap(word) == shmq_lap_of(r, p)) {
             changed |= shmq_claim_clear(r, slot, word, true);
         }
     }

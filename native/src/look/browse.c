@@ -75,7 +75,7 @@ shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d,
         slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_seq(&slot->word); /* SYNC ring.publish; seq: the last look before a sleep */
         uint32_t state = shmq_word_state(word);
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
+        int32_t ahead = shmq_lap_ahead(word, shmq_lap_of(r, p));
         if (ahead < 0 || (ahead == 0 && (state == SHMQ_FREE || state == SHMQ_CLAIMED))) {
             if (ahead == 0 && state == SHMQ_CLAIMED && shmq_claim_clear(r, slot, word, false)) {
                 continue; /* its claimant is dead */
@@ -105,7 +105,7 @@ shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d,
 static bool is_held(const shmq_ring *r, uint64_t p, bool or_gone) {
     const shmq_slot_shm *slot = shmq_slot_at(r, p);
     uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
-    int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
+    int32_t ahead = shmq_lap_ahead(word, shmq_lap_of(r, p));
     return (or_gone && ahead > 0 && !shmq_word_carried(word)) ||
            (shmq_state_is_in_hand(shmq_word_state(word)) && shmq_is_here(slot, word, ahead, p));
 }

@@ -59,7 +59,7 @@ static uint64_t count_positions(const shmq_ring *r, uint64_t p, uint64_t end, sh
         const shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_seq(
             &((shmq_slot_shm *)slot)->word); /* SYNC ring.publish; seq: the last look of join() before it sleeps */
-        if (shmq_lap_ahead(word, shmq_turn(r, p)) == 0 && !shmq_word_carried(word)) {
+        if (shmq_lap_ahead(word, shmq_lap_of(r, p)) == 0 && !shmq_word_carried(word)) {
             first = p < first ? p : first;
             count_entry(r, slot, word, c);
         }

@@ -14,7 +14,7 @@ enum fate { WAITS, IS_OFFERED, IS_LOCKED, IS_TAKEN, IS_GONE };
 static enum fate fate_of(const shmq_ring *r, shmq_slot_shm *slot, uint64_t position, uint64_t *word) {
     *word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
     if (shmq_load_acquire(&slot->position) != position ||
-        (!shmq_word_carried(*word) && shmq_word_lap(*word) != shmq_turn(r, position))) { /* SYNC ring.publish */
+        (!shmq_word_carried(*word) && shmq_word_lap(*word) != shmq_lap_of(r, position))) { /* SYNC ring.publish */
         return IS_GONE;
     }
     if ((*word & SHMQ_FLAG_REDELIVERED) != 0) {

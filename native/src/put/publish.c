@@ -194,12 +194,12 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
             SHMQ_TRY(shmq_ring_lay(r, t));
             continue;
         }
-        uint32_t turn = shmq_turn(r, t);
+        uint32_t lap = shmq_lap_of(r, t);
         shmq_slot_shm *slot = shmq_slot_at(r, t);
         /* SYNC ring.free: the last reader's reads before this producer's writes. Seq: this is also a blocked producer's
          * last look. */
         uint64_t word = shmq_load_seq(&slot->word);
-        int32_t ahead = shmq_lap_ahead(word, turn);
+        int32_t ahead = shmq_lap_ahead(word, lap);
         if (ahead > 0 || (ahead == 0 && shmq_word_state(word) != SHMQ_FREE)) {
             /* The producer moves the tail on for others, also when the word is a lap ahead. A claim that was buried
              * before its producer moved the tail leaves just that. Without help every producer would spin here for
@@ -211,7 +211,7 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
             continue;
         }
         if (ahead == 0) {
-            if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(r->queue), 0, SHMQ_CLAIMED))) { /* T1 */
+            if (!shmq_cas_seq(&slot->word, word, shmq_word(lap, 0, shmq_self(r->queue), 0, SHMQ_CLAIMED))) { /* T1 */
                 continue;
             }
             shmq_cas_seq(&ring->tail, t, t + 1); /* SYNC ring.tail */
@@ -223,7 +223,7 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
             return SHMQ_OK;
         }
         if (ahead < -1) {
-            SHMQ_TRY(shmq_mark_broken(r, slot, word, turn));
+            SHMQ_TRY(shmq_mark_broken(r, slot, word, lap));
             continue;
         }
         if (!shmq_claim_clear(r, slot, word, false) && !shmq_carry(r, t, o->wait.far)) {
@@ -310,15 +310,15 @@ SHMQ_INLINE void fill(shmq_ring *r, const shmq_outgoing *o) {
 SHMQ_INLINE bool publish(shmq_ring *r, shmq_outgoing *o) {
     shmq_queue *q = r->queue;
     shmq_slot_shm *slot = shmq_slot_at(r, o->made.position);
-    uint32_t turn = shmq_turn(r, o->made.position);
-    uint64_t claimed = shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED);
+    uint32_t lap = shmq_lap_of(r, o->made.position);
+    uint64_t claimed = shmq_word(lap, 0, shmq_self(q), 0, SHMQ_CLAIMED);
     uint32_t state = SHMQ_UNLIKELY(shmq_is_delayed(o)) ? SHMQ_HELD : SHMQ_AVAILABLE;
     uint32_t owner = 0;
     if (SHMQ_UNLIKELY(o->intent != 0)) {
         state = SHMQ_PENDING; /* the mover's, until its source is settled */
         owner = shmq_self(q);
     }
-    if (SHMQ_UNLIKELY(!shmq_cas_seq(&slot->word, claimed, shmq_word(turn, 0, owner, 0, state)))) { /* T2 */
+    if (SHMQ_UNLIKELY(!shmq_cas_seq(&slot->word, claimed, shmq_word(lap, 0, owner, 0, state)))) { /* T2 */
         return false;
     }
     shmq_changed_at(r, o->made.position);
@@ -331,7 +331,7 @@ SHMQ_INLINE bool publish(shmq_ring *r, shmq_outgoing *o) {
 /* The producer gives up its own claim: T3, or T6 if the claim has become a hole. */
 static void abandon(shmq_ring *r, const shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(r, o->made.position);
-    uint64_t word = shmq_word(shmq_turn(r, o->made.position), 0, shmq_self(r->queue), 0, SHMQ_CLAIMED);
+    uint64_t word = shmq_word(shmq_lap_of(r, o->made.position), 0, shmq_self(r->queue), 0, SHMQ_CLAIMED);
     while (!shmq_cas_seq(&slot->word, word, shmq_word_freed(word))) { /* T3, T6 */
         /* At the lap that the word has now: the tail may have carried the hole on to later laps. */
         word = shmq_load_acquire(&slot->word); /* SYNC ring.hole */

@@ -143,7 +143,7 @@ static inline shmq_status shmq_queue_enter(shmq_queue *q) {
 static inline shmq_slot_shm *shmq_slot_at(const shmq_ring *r, uint64_t position) {
     return (shmq_slot_shm *)(r->slots + (position & r->mask) * r->slot_size);
 }
-static inline uint32_t shmq_turn(const shmq_ring *r, uint64_t position) { return (uint32_t)(position >> r->shift); }
+static inline uint32_t shmq_lap_of(const shmq_ring *r, uint64_t position) { return (uint32_t)(position >> r->shift); }
 static inline uint64_t shmq_slot_count(const shmq_ring *r) { return r->mask + 1; }
 static inline uint32_t shmq_self(const shmq_queue *q) { return SHMQ_OWNER_PROCESS | q->m->row; }
 

@@ -42,7 +42,7 @@ static inline void shmq_tail_passed(shmq_ring *r, uint64_t p) {
         shmq_head_follow(r);
     }
 }
-/* The entry at p while its slot says so: at its own turn, or carried with p as its true position. Positions of a slot
+/* The entry at p while its slot says so: at its own lap, or carried with p as its true position. Positions of a slot
  * only grow, so p found behind the word is p at the time of the word. Whether the word still stands is not asked. An
  * entry whose state has just changed is here all the same, and a scan that passed it would leave it behind. The CAS
  * from the word asks. */

@@ -6,7 +6,7 @@
 static bool can_step_over(uint64_t word, int32_t ahead) {
     uint32_t state = shmq_word_state(word);
     if (ahead >= 0) {
-        return true; /* used at its turn or later (the caller asks for FREE itself) */
+        return true; /* used at its lap or later (the caller asks for FREE itself) */
     }
     return ahead == -1 &&
            (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED || state == SHMQ_BROKEN);
@@ -32,13 +32,13 @@ static uint64_t room(shmq_ring *r, uint64_t t, bool far) {
     uint64_t reach = reach_of(r, t, far);
     /* SYNC ring.free; seq: this is a blocked producer's last look, as in claim(). */
     uint64_t first = shmq_load_seq(&shmq_slot_at(r, t)->word);
-    int32_t behind = shmq_lap_ahead(first, shmq_turn(r, t));
+    int32_t behind = shmq_lap_ahead(first, shmq_lap_of(r, t));
     if (behind == -1 && !can_step_over(first, behind)) {
         return 0; /* a claim of the lap before: its producer may be stopped, and the caller decides how long to wait */
     }
     for (uint64_t k = 1; k <= reach; k++) {
         uint64_t word = shmq_load_seq(&shmq_slot_at(r, t + k)->word); /* SYNC ring.free */
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, t + k));
+        int32_t ahead = shmq_lap_ahead(word, shmq_lap_of(r, t + k));
         if (ahead == 0 && shmq_word_state(word) == SHMQ_FREE) {
             return k;
         }
@@ -56,8 +56,8 @@ bool shmq_carry(shmq_ring *r, uint64_t t, bool far) {
         shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.free */
         uint32_t state = shmq_word_state(word);
-        uint32_t turn = shmq_turn(r, p);
-        if (shmq_lap_ahead(word, turn) == -1) {
+        uint32_t lap = shmq_lap_of(r, p);
+        if (shmq_lap_ahead(word, lap) == -1) {
             uint64_t bumped = word + (UINT64_C(1) << 32);
             if (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) {
                 /* The bit is set first: the bitmap may have a bit too many, never one too few. */
@@ -69,10 +69,10 @@ bool shmq_carry(shmq_ring *r, uint64_t t, bool far) {
             if (!shmq_cas_seq(&slot->word, word, bumped)) { /* T5, T17 */
                 break;
             }
-        } else if (shmq_lap_ahead(word, turn) == 0 && state == SHMQ_FREE) {
+        } else if (shmq_lap_ahead(word, lap) == 0 && state == SHMQ_FREE) {
             break;
         }
-        shmq_cas_seq(&r->shm->tail, p, p + 1); /* SYNC ring.tail: p is used at its turn before the tail passes it */
+        shmq_cas_seq(&r->shm->tail, p, p + 1); /* SYNC ring.tail: p is used at its lap before the tail passes it */
         shmq_tail_passed(r, p);
     }
     return reach != 0;

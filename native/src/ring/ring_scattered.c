@@ -106,7 +106,7 @@ static void insert_if_here(shmq_ring *front, shmq_scattered *s, uint64_t p) {
 static void follow_tail(shmq_ring *front, shmq_scattered *s) {
     for (uint64_t steps = 0; s->whole && (s->tail & front->mask) < shmq_slots_laid(front); steps++) {
         uint64_t word = shmq_load_seq(&shmq_slot_at(front, s->tail)->word);
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(front, s->tail));
+        int32_t ahead = shmq_lap_ahead(word, shmq_lap_of(front, s->tail));
         if (ahead < 0 || (ahead == 0 && shmq_word_state(word) == SHMQ_FREE)) {
             return;
         }

@@ -38,7 +38,7 @@ static bool first_in_turn(shmq_ring *r, shmq_wanted *wanted, shmq_met *met) {
         }
         shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
+        int32_t ahead = shmq_lap_ahead(word, shmq_lap_of(r, p));
         if (shmq_is_here(slot, word, ahead, p) && wanted(r, slot, word)) {
             *met = (shmq_met){.ring = r, .slot = slot, .word = word, .position = p, .place = p};
             break;

@@ -128,7 +128,7 @@ static bool is_passed(const shmq_ring *r, const shmq_selector *s, uint64_t p) {
     for (int i = 0; i < TRIES; i++) {
         uint64_t word = shmq_load_seq(&slot->word); /* SYNC ring.publish */
         uint32_t state = shmq_word_state(word);
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
+        int32_t ahead = shmq_lap_ahead(word, shmq_lap_of(r, p));
         if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE)) {
             return false;
         }

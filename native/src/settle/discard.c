@@ -47,7 +47,7 @@ static shmq_status discard_back(shmq_ring *r, uint64_t position, uint64_t *disca
             SHMQ_TRY(discard(r, p, discarded)); /* also where a producer's tail has just passed over it */
             word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
         }
-        settled += settled == p && (shmq_lap_ahead(word, shmq_turn(r, p)) != 0 || shmq_word_carried(word));
+        settled += settled == p && (shmq_lap_ahead(word, shmq_lap_of(r, p)) != 0 || shmq_word_carried(word));
     }
     shmq_raise_seq(&r->shm->floor, settled);
     return p < end ? SHMQ_INTERRUPTED : SHMQ_OK;

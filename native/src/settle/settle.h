@@ -46,7 +46,7 @@ void shmq_let_go(
     shmq_queue *q,
     shmq_delivery *d); /* the consumer does not have it any more: it settled it, gave it back, or lost it */
 void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d); /* R0 */
-shmq_status shmq_mark_broken(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint32_t turn);
+shmq_status shmq_mark_broken(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint32_t lap);
 
 /* The stealer takes the first entry of a level that is wanted: LOCKED by this process. SHMQ_EMPTY: there is none. */
 shmq_status shmq_steal_first(shmq_ring *level, shmq_wanted *wanted, shmq_delivery *d);

@@ -33,7 +33,7 @@ static bool more_behind(shmq_ring *r, uint64_t p) {
         shmq_slot_shm *slot = shmq_slot_at(r, ++p);
         uint64_t word = shmq_load_seq(&slot->word);
         uint32_t state = shmq_word_state(word);
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
+        int32_t ahead = shmq_lap_ahead(word, shmq_lap_of(r, p));
         if (ahead < 0 || (ahead == 0 && (state == SHMQ_FREE || state == SHMQ_CLAIMED))) {
             return false;
         }

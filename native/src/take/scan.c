@@ -174,7 +174,7 @@ static shmq_status led_astray(shmq_ring *r, uint64_t p, const shmq_delivery *d) 
 /* Is the entry offered at another position than its own, which follows from the tail and the slot's lap? */
 static bool is_elsewhere(const shmq_ring *r, const shmq_slot_shm *slot, const shmq_delivery *d, uint64_t *position) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), near = tail - ((tail - d->position) & r->mask);
-    *position = near + ((uint64_t)(int64_t)shmq_lap_ahead(d->word, shmq_turn(r, near)) << r->shift);
+    *position = near + ((uint64_t)(int64_t)shmq_lap_ahead(d->word, shmq_lap_of(r, near)) << r->shift);
     return d->as.by == NULL && d->seen.in_turn && *position != d->position &&
            shmq_load_acquire(&((shmq_slot_shm *)(uintptr_t)slot)->position) == *position; /* SYNC ring.publish */
 }
@@ -256,7 +256,7 @@ static shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
          * sleeps: an acquire may be done before others see the idle bit, and taker and notifier miss each other. */
         uint64_t word = shmq_load_seq(&slot->word);
         uint32_t state = shmq_word_state(word);
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
+        int32_t ahead = shmq_lap_ahead(word, shmq_lap_of(r, p));
         if (SHMQ_LIKELY(plain && ahead == 0 && state == SHMQ_AVAILABLE && !shmq_word_carried(word)) &&
             SHMQ_LIKELY(!shmq_may_expire(r->queue, slot))) {
             enum shmq_offered result = offer_now(r, slot, word, p, epoch, d);
@@ -281,7 +281,7 @@ static shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
             continue;
         }
         if (!shmq_is_here(slot, word, ahead, p)) {
-            p++; /* settled, or the place of an older entry: a hole at this turn */
+            p++; /* settled, or the place of an older entry: a hole at this lap */
             continue;
         }
         if (state == SHMQ_CLAIMED) {
@@ -347,7 +347,7 @@ static bool is_last_claim(const shmq_ring *r, uint64_t position) {
 /* Is this still the end: has no producer published there since? A claim is not an entry yet. */
 static bool is_still_the_end(const shmq_ring *r, const level_end *end) {
     uint64_t word = shmq_load_seq(&shmq_slot_at(r, end->position)->word);
-    int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, end->position));
+    int32_t ahead = shmq_lap_ahead(word, shmq_lap_of(r, end->position));
     uint32_t state = shmq_word_state(word);
     if (shmq_flow_at(r) != end->flow ||
         (SHMQ_UNLIKELY(end->flow != 0) && shmq_load_seq(&shmq_front_of(r)->shm->epoch) != end->front_epoch)) {

@@ -319,8 +319,8 @@ TEST(numbers_begin_anew_after_the_last_one) {
     uint32_t number = UINT32_MAX - 1;
     shmq_store_seq(&qa->page->line, (uint64_t)number << 32 | number);
     for (uint32_t i = 0; i < SHMQ_TICKETS; i++) {
-        uint32_t turn = (i < number % SHMQ_TICKETS ? number / SHMQ_TICKETS + 1 : number / SHMQ_TICKETS) & 0xffffff;
-        shmq_store_seq(&qa->tickets[i].word, shmq_ticket_word(turn, 0, SHMQ_TICKET_FREE));
+        uint32_t lap = (i < number % SHMQ_TICKETS ? number / SHMQ_TICKETS + 1 : number / SHMQ_TICKETS) & 0xffffff;
+        shmq_store_seq(&qa->tickets[i].word, shmq_ticket_word(lap, 0, SHMQ_TICKET_FREE));
     }
     shmq_ticket t[4] = {stand(qa), stand(qb), stand(qb), stand(qc)};
     CHECK_EQUAL(t[3].number, 1);

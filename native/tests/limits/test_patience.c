@@ -56,9 +56,9 @@ static uint64_t claim_and_stop(void) {
     uint64_t t = shmq_load_seq(&q->first.shm->tail);
     shmq_slot_shm *slot = shmq_slot_at(&q->first, t);
     uint64_t word = shmq_load_seq(&slot->word);
-    CHECK(shmq_word_state(word) == SHMQ_FREE && shmq_lap_ahead(word, shmq_turn(&q->first, t)) == 0);
-    CHECK(
-        shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(&q->first, t), 0, shmq_self(q_stopped), 0, SHMQ_CLAIMED)));
+    CHECK(shmq_word_state(word) == SHMQ_FREE && shmq_lap_ahead(word, shmq_lap_of(&q->first, t)) == 0);
+    CHECK(shmq_cas_seq(&slot->word, word,
+                       shmq_word(shmq_lap_of(&q->first, t), 0, shmq_self(q_stopped), 0, SHMQ_CLAIMED)));
     CHECK(shmq_cas_seq(&q->first.shm->tail, t, t + 1));
     return t;
 }

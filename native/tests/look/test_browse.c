@@ -275,7 +275,7 @@ TEST(test_slots_that_make_no_sense_are_set_aside) {
         uint64_t t = shmq_load_seq(&q->first.shm->tail);
         CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
         CHECK_EQUAL(put_number(q, 2), SHMQ_OK);
-        shmq_store_seq(&shmq_slot_at(&q->first, t)->word, shmq_word(shmq_turn(&q->first, t), 0, 0, 0, states[i]));
+        shmq_store_seq(&shmq_slot_at(&q->first, t)->word, shmq_word(shmq_lap_of(&q->first, t), 0, 0, 0, states[i]));
         shmq_delivery d;
         CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_CORRUPT);
         CHECK_EQUAL(state_at(q, t), SHMQ_BROKEN);

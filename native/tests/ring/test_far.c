@@ -209,7 +209,7 @@ static void what_was_held_for_so_long_is_first(uint64_t laps, bool by_cursor) {
     shmq_slot_shm *slot = shmq_slot_at(&q->first, taken.position);
     uint64_t word = shmq_load_seq(&slot->word), now = LAPS(laps) + 1;
     ring_place(&q->first, now, 0);
-    shmq_store_seq(&slot->word, shmq_word(shmq_turn(&q->first, now), shmq_word_tag(word), shmq_word_owner(word),
+    shmq_store_seq(&slot->word, shmq_word(shmq_lap_of(&q->first, now), shmq_word_tag(word), shmq_word_owner(word),
                                           SHMQ_FLAG_CARRIED, shmq_word_state(word)));
     shmq_or_seq(&q->first.carried[0], UINT64_C(1) << taken.position);
     check_ring(q);

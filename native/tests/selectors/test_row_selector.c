@@ -221,12 +221,13 @@ static void behind_a_claim_sleepers_are_woken(void) {
     uint64_t tail = shmq_load_seq(&q->first.shm->tail);
     shmq_slot_shm *slot = shmq_slot_at(&q->first, tail);
     uint64_t word = shmq_load_seq(&slot->word);
-    CHECK(shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(&q->first, tail), 0, shmq_self(q), 0, SHMQ_CLAIMED)));
+    CHECK(shmq_cas_seq(&slot->word, word, shmq_word(shmq_lap_of(&q->first, tail), 0, shmq_self(q), 0, SHMQ_CLAIMED)));
     CHECK(shmq_cas_seq(&q->first.shm->tail, tail, tail + 1));
     CHECK_EQUAL(put_of(q, SLEEPERS), SHMQ_OK);
     CHECK_EQUAL(told(), 1); /* somebody has to look whether the producer of the claim lives */
     shmq_store_seq(&slot->word, word); /* as before it */
-    CHECK(shmq_cas_seq(&slot->word, word, shmq_word_freed(shmq_word(shmq_turn(&q->first, tail), 0, 0, 0, SHMQ_FREE))));
+    CHECK(
+        shmq_cas_seq(&slot->word, word, shmq_word_freed(shmq_word(shmq_lap_of(&q->first, tail), 0, 0, 0, SHMQ_FREE))));
     CHECK_EQUAL(get_number(q), 0);
     CHECK_EQUAL(get_number(q), SLEEPERS);
     CHECK_EQUAL(put_number(q, 0), SHMQ_OK);

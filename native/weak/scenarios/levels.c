@@ -40,7 +40,7 @@ static bool is_untouched(uint64_t number) {
     shmq_ring *high = shmq_level(ring_queues[0], 0);
     uint64_t word, position = board.put_position[number];
     __builtin_memcpy(&word, (const void *)&shmq_slot_at(high, position)->word, 8);
-    return shmq_word_state(word) == SHMQ_AVAILABLE && shmq_word_lap(word) == shmq_turn(high, position) &&
+    return shmq_word_state(word) == SHMQ_AVAILABLE && shmq_word_lap(word) == shmq_lap_of(high, position) &&
            shmq_word_tag(word) == tags[number];
 }
 

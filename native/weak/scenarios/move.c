@@ -72,7 +72,7 @@ static void check_nothing_is_passed(shmq_queue *q, const shmq_delivery *d, uint6
             continue;
         }
         __builtin_memcpy(&word, (const void *)&shmq_slot_at(&q->first, position)->word, 8);
-        if (shmq_word_state(word) == SHMQ_AVAILABLE && shmq_word_lap(word) == shmq_turn(&q->first, position) &&
+        if (shmq_word_state(word) == SHMQ_AVAILABLE && shmq_word_lap(word) == shmq_lap_of(&q->first, position) &&
             shmq_word_tag(word) == 0) {
             weak_fail("entry %llu is offered although %llu was moved before", (unsigned long long)d->position,
                       (unsigned long long)position);

@@ -18,7 +18,7 @@ static void check_nothing_is_passed(int t, const shmq_delivery *d, uint64_t deci
         uint64_t word;
         __builtin_memcpy(&word, (const void *)&slot->word, 8); /* as it is, without a step */
         bool there = shmq_word_state(word) == SHMQ_AVAILABLE &&
-                     shmq_word_lap(word) == shmq_turn(&ring_queues[0]->first, board.put_position[number] - 1) &&
+                     shmq_word_lap(word) == shmq_lap_of(&ring_queues[0]->first, board.put_position[number] - 1) &&
                      shmq_word_tag(word) == board.released_tag[number]; /* by that release, not by a later one */
         if (there && board.released_at[number] != 0 && board.released_at[number] < decided) {
             weak_fail("entry %llu is offered although entry %llu had been released before",

@@ -57,12 +57,12 @@ class Producer(Mover):
             tail = back.tail
             yield STEP
             word = back.word(tail)
-            turn = back.lap(tail)
-            if word.lap > turn or (word.lap == turn and word.state != FREE):
+            lap = back.lap(tail)
+            if word.lap > lap or (word.lap == lap and word.state != FREE):
                 back.help(tail)
-            elif word.lap == turn:
+            elif word.lap == lap:
                 yield STEP
-                if back.swap(tail, word, Word(CLAIMED, turn, self.number)):  # T1
+                if back.swap(tail, word, Word(CLAIMED, lap, self.number)):  # T1
                     yield STEP
                     back.help(tail)
                     return (yield from self.fill(level, tail, message))

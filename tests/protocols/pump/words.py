@@ -100,14 +100,14 @@ class Ring:
             self.tail = tail + 1
 
     def is_end(self, position: int, word: Word) -> bool:
-        turn = self.lap(position)
-        return word.lap < turn or (word.lap == turn and word.state == FREE)
+        lap = self.lap(position)
+        return word.lap < lap or (word.lap == lap and word.state == FREE)
 
     def is_here(self, position: int, word: Word) -> bool:
-        turn = self.lap(position)
+        lap = self.lap(position)
         if word.carried:
-            return word.lap > turn and self.position[position % self.slots] == position
-        return word.lap == turn
+            return word.lap > lap and self.position[position % self.slots] == position
+        return word.lap == lap
 
     def lowest_released(self, since: int, until: int | None = None) -> int:
         return min(self.released[since:until], default=ENDLESS)
