@@ -88,7 +88,7 @@ def _take(
     show: Callable[[Message[Any]], None],
     interruption: Interruption,
 ) -> bool:
-    """Up to so many, or all that come until the queue is shut down; False: nothing came within the timeout."""
+    """Takes up to `limit` messages; None: all, until the queue is shut down. False: none came within the timeout."""
     taken = 0
     while limit is None or taken < limit:
         try:

@@ -82,7 +82,7 @@ class Supervisor:
         self._failed = FailureLog(job.queue.name, job.log_tracebacks)
         self._progress = Progress(job) if progress else None
 
-    # ---- asked by others ---------------------------------------------------------------------------------------
+    # ---- called from other threads -----------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Workers finish what they have in hand, then run() ends. For any thread and for signal handlers."""

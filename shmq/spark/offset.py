@@ -54,7 +54,7 @@ class Offset:
 
     @classmethod
     def parse(cls, given: str | Mapping[str, Any]) -> Offset:
-        """From what Spark gives back. Raises ValueError that names what does not fit."""
+        """Reads an offset that Spark gives back. Raises a ValueError that names the part that does not fit."""
         try:
             found = json.loads(given) if isinstance(given, str) else given
             if found["version"] != VERSION:

@@ -95,14 +95,14 @@ shmq_status shmq_flow_encrypted(shmq_member *m, struct shmq_cipher *cipher);
 /* One turn each, at most SHMQ_TURN_ENTRIES. SHMQ_OK: something has changed, look again. SHMQ_EMPTY: nothing could be done: nothing
  * to flush; no room in the front ring. SHMQ_IN_USE: another process has the mover's lock, and notifies when it has ended. Else the
  * backing has failed. */
-/* The purger. By a producer that has found the ring full, or memory: entries go to disk, of the level whose ring is full; NULL: of any,
- * the least important first. */
+/* A producer that has found the ring full, or memory used up, is the purger: entries go to disk. They are of the level
+ * whose ring is full; NULL: of any level, the least important first. */
 shmq_status shmq_purger_make_room(shmq_queue *q, shmq_ring *full);
-/* The inhaler. By a taker that has found nothing below `low` of this level: rows come back, or its flow ends. SHMQ_FULL_MEMORY: there is no memory
- * for them, and the taker looks again in time. */
+/* A taker that has found nothing below `low` of this level is the inhaler: rows come back, or the level's flow ends.
+ * SHMQ_FULL_MEMORY: there is no memory for the rows, and the taker looks again in time. */
 shmq_status shmq_inhaler_bring(shmq_ring *back);
-/* The row of this place comes in by itself, as an entry of the front ring that lies at or above `low`. SHMQ_NOT_FOUND: there is none. SHMQ_EMPTY:
- * no slot for it. Others as above. */
+/* A taker fetches the row of this place, and no other, into the front ring, as an entry at or above `low`.
+ * SHMQ_NOT_FOUND: no such row. SHMQ_EMPTY: no free slot. Others as above. */
 shmq_status shmq_flow_fetch(shmq_ring *back, uint64_t place);
 /* The mover settles what is ready at places of this level below this one; `rings` does so in memory. SHMQ_IN_USE as above. */
 typedef shmq_status shmq_discard_memory(shmq_ring *back, uint64_t place, uint64_t *discarded);

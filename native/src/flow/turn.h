@@ -43,8 +43,9 @@ shmq_status shmq_turn_await(shmq_mover *t, shmq_ring *back);
 void shmq_moved_free(shmq_ring *r, uint64_t position);
 /* T21 of what was to wait on disk: it is held again. */
 void shmq_hold_again(shmq_ring *r, shmq_slot_shm *slot);
-/* The next mover finishes everything that a dead one may have left half done, by memory alone; here of waiting rows alone. */
+/* The next mover finishes all that a dead mover has left half done. It looks at memory only, at no file. */
 void shmq_flow_recover(shmq_ring *back, shmq_ring *front);
+/* The part of it that is about waiting rows. */
 void shmq_waiting_recover(shmq_ring *back, shmq_ring *front);
 /* Marks the row that came in by itself last, if it may still be there. */
 shmq_status shmq_erase_last(shmq_mover *t);

@@ -52,8 +52,9 @@ static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns,
     return status;
 }
 
-/* The same of a producer in line. One that is called looks at once. A look by time is for stopped processes. The first
- * in line looks for the process that owes it a call, the second for the first, the others for both. */
+/* One sleep of a producer in line, until it is called, or for a piece of time. A call lets it look at once. A look by
+ * time is there for stopped processes: the first in line looks for the process that should have called it. The second
+ * looks for the first, the others for both. */
 static shmq_status wait_in_line(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     uint32_t seen;
     if (!shmq_line_answer(q, &o->wait.ticket, &seen)) {

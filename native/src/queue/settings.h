@@ -1,7 +1,7 @@
 /* The settings that users give a queue: where they are kept, and how users agree on them. setting.h lists the settings.
  *
- * A value is in force for every process as soon as it is written: it is read where it is used, from the page. Written under
- * the structure lock; a reader that is late by one value does once more what was right before. */
+ * A process writes a value under the structure lock. It is in force for every process at once, since each reads it from
+ * the page where it uses it. A reader that still has the value of before does once more what was right before. */
 #ifndef SHMQ_QUEUE_SETTINGS_H
 #define SHMQ_QUEUE_SETTINGS_H
 

@@ -20,8 +20,8 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d);
 shmq_status shmq_offer_seize(shmq_queue *q, shmq_delivery *d);
 /* The taker cancels its offer (the body does not decode): the entry goes back, and no scan has passed it. */
 void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d);
-/* A taker without a choice has found an entry. If its subscription has begun to choose since then, the entry may be just what it
- * refuses: true, the taker gave it back, and its next scan chooses. */
+/* The subscription of a taker may begin to choose while the taker scans as one that takes anything. The entry that it
+ * found may then be one that it refuses. True: the taker gave the entry back, and its next scan chooses. */
 bool shmq_choose(shmq_queue *q, shmq_subscription *by, shmq_delivery *d);
 
 #endif

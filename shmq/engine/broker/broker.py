@@ -358,7 +358,7 @@ def leave_when_dropped(broker: Broker) -> None:
 
 
 def declared_for(broker: Broker, name: str, codec: AnyCodec, settings: QueueSettings, *, create: bool) -> Queue[Any]:
-    """As Broker.queue(), with settings that were checked, and also by a handle that is closed."""
+    """Does as Broker.queue(), with settings that were checked before, and also for a handle that is closed."""
     return broker._declare(name, codec, settings, create=create)
 
 

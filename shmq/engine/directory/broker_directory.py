@@ -309,7 +309,7 @@ class BrokerDirectory:
         return member
 
     def refuse_another_shm(self, dir_fd: int, record: SegmentRecord) -> None:
-        """A segment that is not in our /dev/shm may be in another container's, and in use there: BrokerError then."""
+        """Raises BrokerError if the segment lies in another /dev/shm (of a container, perhaps), and in use."""
         if record.shm_device == segment.shm_device():
             return
         try:

@@ -150,11 +150,11 @@ def remove_private_disk(directory: str) -> None:
 
 
 def _remove_named(directory: str, dir_fd: int | None, names: tuple[re.Pattern[str], ...]) -> None:
-    """Removes a directory as far as it holds what shmq names: other files, and what they lie in, stay.
+    """Removes a directory and the files in it that have names of shmq's. Other files stay, and the folders they lie in.
 
     Arguments:
         directory: its path, or its name in `dir_fd`. A link is not followed.
-        names: of what lies in it, of what lies in that, and so on; the last ones are files.
+        names: a pattern for each depth: of folders in the directory, of folders in those, and at last of files.
     """
     try:
         found = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)

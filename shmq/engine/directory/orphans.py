@@ -77,7 +77,7 @@ def _is_closed(path: str) -> bool:
 
 
 def _names_another(identity: SegmentIdentity, path: str, dir_fd: int) -> bool:
-    """Whether the next open of the directory would not join it. An older record with its uuid leads there, too."""
+    """Whether the next open of the directory would not join this segment. An older record with its uuid still does."""
     try:
         record = read_record(path, dir_fd)
     except (ShmqError, OSError):

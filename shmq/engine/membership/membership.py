@@ -57,15 +57,15 @@ class WaitingDeadLetter(Protocol):
 
 
 class Membership:
-    """Shared by every handle on one broker in this process, and counted: the last close is the close.
+    """A process's membership in one broker. All handles on the broker share it, and the last one that closes ends it.
 
     After a fork the child finds it, too, and becomes a member of its own at its first operation.
 
     Arguments:
-        key: what two handles on the same broker have in common, the name of its segment.
+        key: the name of the segment, by which two handles on the same broker find the same membership.
         path: of the broker's directory; None: anonymous.
         member: the native membership.
-        encryption_key: of what goes to disk, if the broker has one and this process knows it.
+        encryption_key: for messages on disk, if the broker has a key and this process knows it.
     """
 
     def __init__(self, key: str, path: str | None, member: Member, encryption_key: EncryptionKey | None = None) -> None:
