@@ -50,7 +50,7 @@ class Round:
 
 
 class ShmqOverload(ShmqBatchBacklog):
-    """A queue without options: what its ring has no slot for flows to disk."""
+    """A queue without options: messages for which its ring has no slot flow to disk."""
 
     name = "shmq"
 

@@ -54,7 +54,7 @@ def archive(
         place = Place(folder, opened[0], subscription)
         names = [queue.name for queue in opened]
     with waiting("Spark starts") as show, command_session("shmq pipeline archive") as spark, usage():
-        # From here on Ctrl-C is not Spark's, which would give its jobs up.
+        # From here on shmq handles Ctrl-C: Spark's own handler would give the jobs up.
         with Interruption() as interruption:
             query = start_archive(spark, path, names, place, subscription, None if once else every)
             if not once:

@@ -12,9 +12,9 @@
  * (G4), however long the broker's patience is. Upkeep that could not be done at once is tried again after the
  * same time. */
 #define SHMQ_TICK_NS UINT64_C(20000000)
-/* For what a process that is awake does in some microseconds, and notifies no one of: a claim is filled, a slot comes free, memory
- * comes back, a message is taken, the next part of a look is made. At the end of it a waiter asks whether the other one lives.
- * The first piece where pieces grow. */
+/* One wait for a step that another process, while it runs, does in some microseconds and without a wake: it fills a claim, frees
+ * a slot or memory, takes a message, goes on with a look. After it the waiter asks whether that process lives. Where waits
+ * grow, this is the first. */
 #define SHMQ_SHORT_SLEEP_NS UINT64_C(1000000)
 /* About what a sleep and a wake cost: looking on for as long costs no more than to sleep. */
 #define SHMQ_SPIN_NS UINT64_C(20000)
@@ -35,7 +35,8 @@
 #define SHMQ_FETCH_PAUSE_NS UINT64_C(200000)
 /* Half of the patience: a delayed message is late by no more, however many files there are. */
 #define SHMQ_LONGEST_PAUSE_NS UINT64_C(25000000)
-/* A wait until a queue is empty counts the entries so often while much is left: each count goes over all slots. */
+/* While much is left, a process that waits until a queue is empty counts the entries this often: each count goes over
+ * all slots. */
 #define SHMQ_JOIN_LOOK_NS UINT64_C(2000000)
 /* `awaited` of a consumer row is rounded up to it, so that no consumer is passed before the patience is over. */
 #define SHMQ_ROUNDING_NS UINT64_C(2000000)

@@ -6,8 +6,8 @@
 
 /* Bind a handle to the queue at a directory index, if it still is this incarnation (0: whatever is there). */
 shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue **queue);
-/* Before a bind by a caller that has no handle of this queue, and may not wait: new counters need the structure lock, which a
- * stopped process may hold. False: not now. */
+/* A caller that may not wait asks this before it binds a queue of which it has no handle. A first bind needs new counters, and
+ * these the structure lock, which a stopped process may hold. False: the lock is taken, not now. */
 bool shmq_queue_counters_try(shmq_member *m, uint32_t index);
 /* Give a handle back. The last one takes this process' claim on the queue's memory away. */
 void shmq_queue_unbind(shmq_queue *q);

@@ -187,7 +187,7 @@ typedef enum shmq_life { SHMQ_ALIVE, SHMQ_LOCKLESS, SHMQ_DEAD } shmq_life;
  * it. Never dead where the row is FREE. */
 shmq_life shmq_process_life(const shmq_member *m, uint32_t row);
 bool shmq_process_dead(const shmq_member *m, uint32_t row);
-/* By whoever looks for the dead, and finds one LOCKLESS: it is to find out, and gets the patience from now on. */
+/* A process that looks for the dead has found this row LOCKLESS: from now on its process has the patience to notice. */
 void shmq_lockless_begin(shmq_member *m, uint32_t row);
 /* Number of members whose lock is held. */
 uint32_t shmq_members_live(shmq_member *m);

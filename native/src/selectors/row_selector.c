@@ -74,7 +74,8 @@ static row_selectors *loaded(const shmq_queue *q) {
     return (row_selectors *)(uintptr_t)shmq_load_seq((shmq_a64 *)(uintptr_t)&q->selectors);
 }
 
-/* The caller is the only one among them until it stores 0 in `busy`. NULL: another thread is, or there is no memory. */
+/* Until the caller stores 0 in `busy`, no other thread uses the selectors. NULL: another thread does, or there is no
+ * memory for them. */
 static row_selectors *begin(shmq_queue *q) {
     row_selectors *all = loaded(q);
     if (all == NULL) {
@@ -99,8 +100,8 @@ void shmq_row_selectors_free(shmq_queue *q) {
 /* A thread of the parent may have been amid a change: what it had is left. */
 void shmq_row_selectors_reset(shmq_queue *q) { shmq_store_seq(&q->selectors, 0); }
 
-/* The selector of the consumer that has the row at this word. NULL: it cannot be loaded. Bytes that the next consumer of
- * the row writes meanwhile are kept under a word that no row has any more. */
+/* The selector of the consumer that the row has while it has this word. NULL: it cannot be loaded. If the next consumer
+ * of the row writes its own meanwhile, the mix is kept under the old word, by which nobody asks again. */
 static const shmq_selector *selector_at(const shmq_queue *q, row_selectors *all, uint32_t row, uint64_t word,
                                         uint32_t bytes) {
     if (all->of[row].word != word) {

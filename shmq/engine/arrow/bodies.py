@@ -19,11 +19,11 @@ class RowOptions:
         contents: codes of the bodies (uint8).
         priorities: (uint8).
         ttls: in nanoseconds (uint64), 2**64 - 1 for ever.
-        head_ends: of the heads (int32), one more than rows: where the first begins, and where each ends.
-        heads: their bytes.
-        asking: options of the first row with a priority, and of the first with a group: what the target refuses, it
-            refuses to them.
-        timed: any row has a ttl.
+        head_ends: where the first head begins in `heads`, and where each ends (int32): one more than there are rows.
+        heads: the bytes of all heads.
+        asking: options of the first row with a priority, and of the first with a group. A target without priorities
+            or groups refuses these, with its own error.
+        timed: True if any row has a ttl.
     """
 
     contents: Any

@@ -93,7 +93,7 @@ class Membership:
         self.member.dead_letters += 1
 
     def let_go(self, name: str, letter: WaitingDeadLetter) -> None:
-        """It is among the dead, or back in its place, or was deleted with its queue."""
+        """The message waits no more: it is among the dead, or back in its place, or was deleted with its queue."""
         line = self.dead_letters[name]
         line.remove(letter)
         self.member.dead_letters -= 1
