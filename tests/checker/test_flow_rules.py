@@ -28,13 +28,13 @@ def words_of_a_front_ring_that_are_the_back_rings(s: Scene) -> None:
 
 @breaks("flow.fetched", "flow.rows")
 def more_that_were_fetched_are_passed_than_there_were(s: Scene) -> None:
-    s.write(s.of_ring(NAME, "pulled", FRONT), 1)
-    s.write(s.of_ring(NAME, "flushed", FRONT), 0)
+    s.write(s.of_ring(NAME, "passed", FRONT), 1)
+    s.write(s.of_ring(NAME, "fetched", FRONT), 0)
 
 
 @breaks("flow.fetched")
 def more_that_were_fetched_than_there_are_rows(s: Scene) -> None:
-    s.write(s.of_ring(NAME, "flushed", FRONT), 1000)
+    s.write(s.of_ring(NAME, "fetched", FRONT), 1000)
 
 
 @breaks("front.fetched")

@@ -27,9 +27,9 @@ BACK_ONLY = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, QUARANTINED, MOVING]
 
 def judge_flow(queue: Queue, findings: Findings) -> None:
     for ring in queue.fronts:
-        # In a front ring flushing_bytes are those of a file that its mover writes, the first one perhaps, or has left.
-        others = (*FETCH_WORDS, "flushing_bytes")
-        its = [*(word for word in FLOW_WORDS if word not in others), "rows_due", "tried"]
+        # Of a front ring: the file that its mover writes, the first one perhaps, or has left.
+        others = [RING[word] for word in (*FETCH_WORDS, "writing_bytes")]
+        its = [*(word for word in FLOW_WORDS if RING[word] not in others), "rows_due", "tried"]
         said = [word for word in its if queue.image.u64(ring.at + RING[word]) != 0]
         findings.expect(not said, "flow.words", ring.title, f"does not flow, and has {', '.join(said)}")
     if queue.entry.state == ENTRY_LIVE:

@@ -131,7 +131,7 @@ FLOW_WORDS = (
 )
 # In the words of a level's front ring: how many rows came in by themselves, and how many of these the level's low has
 # passed. Also the position of the ring behind which the last of them lies.
-FETCH_WORDS = ("flushed", "flushed_bytes", "pulled", "pulled_bytes", "low")
+FETCH_WORDS = ("fetched", "fetched_bytes", "passed", "passed_bytes", "fetched_end")
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ typedef struct flow_words {
 
 static flow_words read_words(shmq_ring_shm *ring, shmq_ring_shm *front) {
     flow_words w = {.pulled = shmq_load_seq(&ring->pulled), .pulled_bytes = shmq_load_seq(&ring->pulled_bytes)};
-    w.passed = shmq_load_seq(&front->pulled);
-    w.passed_bytes = shmq_load_seq(&front->pulled_bytes);
-    w.erased = shmq_load_seq(&front->flushed);
-    w.erased_bytes = shmq_load_seq(&front->flushed_bytes);
+    w.passed = shmq_load_seq(&front->passed);
+    w.passed_bytes = shmq_load_seq(&front->passed_bytes);
+    w.erased = shmq_load_seq(&front->fetched);
+    w.erased_bytes = shmq_load_seq(&front->fetched_bytes);
     w.flushed = shmq_load_seq(&ring->flushed);
     w.flushed_bytes = shmq_load_seq(&ring->flushed_bytes);
     w.low = shmq_load_seq(&ring->low);

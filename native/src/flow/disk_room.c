@@ -31,13 +31,13 @@ uint64_t shmq_disk_room(shmq_member *m) {
 }
 
 uint64_t shmq_disk_room_of(const shmq_mover *t) {
-    uint64_t room = shmq_disk_room(t->q->m), left = shmq_load_relaxed(&t->front->shm->flushing_bytes);
+    uint64_t room = shmq_disk_room(t->q->m), left = shmq_load_relaxed(&t->front->shm->writing_bytes);
     return room < UINT64_MAX - left ? room + left : room;
 }
 
 shmq_status shmq_disk_claim(shmq_mover *t, uint64_t bytes) {
     const shmq_member *m = t->q->m;
-    shmq_store_seq(&t->front->shm->flushing_bytes, bytes);
+    shmq_store_seq(&t->front->shm->writing_bytes, bytes);
     /* Each purger says what it writes, then adds up what all say: of two the later one sees both. */
     bool exceeds = bytes != 0 && m->disk != SHMQ_DISK_SHARE && shmq_disk_used(t->q->m) > m->disk;
     return exceeds ? SHMQ_FULL_DISK : SHMQ_OK;

@@ -88,7 +88,7 @@ static shmq_status fetch_rows(shmq_mover *t, fetched *f) {
     f->count = wanted;
     SHMQ_TRY(fill(t, f, tail, coming));
     /* Stored before an entry is shown: from now on takers go by places, not by positions. */
-    shmq_store_seq(&t->front->shm->low, tail + f->count);
+    shmq_store_seq(&t->front->shm->fetched_end, tail + f->count);
     while (shown < f->count && shmq_front_show(t, tail + shown, &coming[shown])) {
         shown++;
     }

@@ -11,7 +11,7 @@
 shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot) {
     shmq_cold_shm *cold = shmq_cold_at(front, slot);
     return (shmq_ordinal){shmq_load_relaxed(&cold->ordinal), shmq_load_relaxed(&cold->ordinal_bytes),
-                          shmq_read_once(&cold->place), shmq_read_once(&cold->intent)};
+                          shmq_read_once(&cold->fetched), shmq_read_once(&cold->fetched_bytes)};
 }
 
 bool shmq_is_fetched(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHMQ_PROP_FETCHED) != 0; }
@@ -27,7 +27,7 @@ static fetch_words words_of(const shmq_ring *front, uint32_t props) {
     shmq_ring_shm *back = shmq_level_ring(front->queue, shmq_depth_at(front));
     bool waited = (props & SHMQ_PROP_WAITED) != 0;
     return waited ? (fetch_words){&back->came, &back->came_bytes}
-                  : (fetch_words){&front->shm->flushed, &front->shm->flushed_bytes};
+                  : (fetch_words){&front->shm->fetched, &front->shm->fetched_bytes};
 }
 
 shmq_ordinal shmq_last_fetched(const shmq_ring *front, uint32_t props) {
@@ -59,7 +59,7 @@ static uint32_t count_entries(const shmq_ring *front, bool fetched) {
 uint32_t shmq_fetched_room(shmq_mover *t, uint32_t part) {
     uint64_t most = shmq_slot_count(t->front) / part;
     if (t->fetched == 0) { /* once in a turn: meanwhile takers may have had some */
-        t->fetched = 1 + (shmq_load_relaxed(&t->front->shm->low) != 0 ? count_entries(t->front, true) : 0);
+        t->fetched = 1 + (shmq_load_relaxed(&t->front->shm->fetched_end) != 0 ? count_entries(t->front, true) : 0);
     }
     most += most == 0;
     return most >= t->fetched ? (uint32_t)(most - t->fetched + 1) : 0;
@@ -139,7 +139,7 @@ shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
 
 /* When all fetched entries have left the front ring, its positions are in the order of places again. */
 void shmq_front_look_at_order(shmq_ring *front) {
-    if (SHMQ_LIKELY(shmq_load_relaxed(&front->shm->low) == 0)) {
+    if (SHMQ_LIKELY(shmq_load_relaxed(&front->shm->fetched_end) == 0)) {
         return;
     }
     for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
@@ -149,7 +149,7 @@ void shmq_front_look_at_order(shmq_ring *front) {
             return;
         }
     }
-    shmq_store_seq(&front->shm->low, 0);
+    shmq_store_seq(&front->shm->fetched_end, 0);
 }
 
 /* With groups the rows that come in order may all be of one group, which a consumer has. Then takers fetch rows of

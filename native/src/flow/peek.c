@@ -57,7 +57,7 @@ static bool stands(const block *k, const shmq_ring *back, uint64_t *place) {
     uint64_t low = shmq_load_seq(&back->shm->low), from = *place > low ? *place : low;
     bool there = is_of(k, back) && k->from <= from && from <= k->rows[k->count - 1].place &&
                  shmq_load_seq(unfinished) == 0 && shmq_flow_is_on(shmq_flow_at(back)) &&
-                 shmq_load_seq(&shmq_front_of(back)->shm->flushed) == k->erased &&
+                 shmq_load_seq(&shmq_front_of(back)->shm->fetched) == k->erased &&
                  shmq_load_seq(&back->shm->low) == low;
     *place = there ? from : *place;
     return there;
@@ -108,7 +108,7 @@ static shmq_status read_block(shmq_mover *t, uint64_t from, block *k) {
     k->index = q->index;
     k->incarnation = q->incarnation;
     k->from = from;
-    k->erased = shmq_load_seq(&t->front->shm->flushed);
+    k->erased = shmq_load_seq(&t->front->shm->fetched);
     k->count = count;
     return SHMQ_OK;
 }

@@ -7,7 +7,7 @@
 
 shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                            uint32_t *count) {
-    return t->backing->read(t->backing->context, shmq_load_relaxed(&t->front->shm->flushed), from, below, bytes, rows,
+    return t->backing->read(t->backing->context, shmq_load_relaxed(&t->front->shm->fetched), from, below, bytes, rows,
                             count);
 }
 
@@ -109,7 +109,7 @@ static shmq_status lose_before(shmq_mover *t, const shmq_row *row, const shmq_or
 static shmq_status count_below(shmq_mover *t, uint64_t below, shmq_ordinal *last) {
     shmq_ordinal its;
     uint64_t end = shmq_flow_place(shmq_load_seq(&t->back->shm->flow)), behind = 0, weight = 0;
-    bool any = shmq_load_relaxed(&t->front->shm->flushed) != last->erased;
+    bool any = shmq_load_relaxed(&t->front->shm->fetched) != last->erased;
     uint64_t from = any ? shmq_load_relaxed(&t->back->shm->low) : below;
     for (;;) {
         shmq_row row;
@@ -152,8 +152,8 @@ shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped) {
     shmq_status status = count_below(t, below, &last);
     if (status == SHMQ_NOT_FOUND) {
         last = (shmq_ordinal){shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes),
-                              shmq_load_relaxed(&t->front->shm->flushed),
-                              shmq_load_relaxed(&t->front->shm->flushed_bytes)};
+                              shmq_load_relaxed(&t->front->shm->fetched),
+                              shmq_load_relaxed(&t->front->shm->fetched_bytes)};
         below = place;
     } else if (status != SHMQ_OK) {
         return status;

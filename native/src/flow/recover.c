@@ -176,7 +176,7 @@ static shmq_status erase_waiting(shmq_mover *t, uint64_t tail) {
 
 /* If its inhaler died, the row that was fetched last may still be unmarked on disk: it is marked now. */
 shmq_status shmq_erase_last(shmq_mover *t) {
-    uint64_t tail = shmq_front_tail(t->front), erased = shmq_load_relaxed(&t->front->shm->flushed);
+    uint64_t tail = shmq_front_tail(t->front), erased = shmq_load_relaxed(&t->front->shm->fetched);
     const shmq_slot_shm *slot = tail != 0 ? shmq_slot_at(t->front, tail - 1) : NULL;
     if (slot != NULL && has_fetched(t->front, slot, true)) {
         shmq_a32 *unswept = &t->q->page->unswept;

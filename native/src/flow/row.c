@@ -214,8 +214,8 @@ shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal
     shmq_write_once(&cold->back, waited ? head.ordinal : row->place);
     shmq_store_relaxed(&cold->ordinal, waited ? row->place : head.ordinal);
     shmq_store_relaxed(&cold->ordinal_bytes, head.ordinal_bytes);
-    shmq_write_once(&cold->place, last->erased);
-    shmq_write_once(&cold->intent, last->erased_bytes);
+    shmq_write_once(&cold->fetched, last->erased);
+    shmq_write_once(&cold->fetched_bytes, last->erased_bytes);
     shmq_store_relaxed(&cold->expires_ns, head.expires_ns);
     shmq_write_once(&slot->message_id, head.message_id);
     shmq_write_once(&slot->enqueued_ns, head.enqueued_ns);

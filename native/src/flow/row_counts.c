@@ -9,9 +9,9 @@ static uint64_t peek_at(const shmq_a64 *word) { return shmq_load_seq((shmq_a64 *
 /* Rows of one level: those that were flushed and not pulled, without those that were fetched. */
 shmq_ordinal shmq_rows_of(const shmq_ring_shm *ring, const shmq_ring_shm *front) {
     uint64_t pulled = peek_at(&ring->pulled), pulled_bytes = peek_at(&ring->pulled_bytes);
-    uint64_t passed = peek_at(&front->pulled), passed_bytes = peek_at(&front->pulled_bytes);
-    uint64_t erased = shmq_left_of(peek_at(&front->flushed), passed),
-             erased_bytes = shmq_left_of(peek_at(&front->flushed_bytes), passed_bytes);
+    uint64_t passed = peek_at(&front->passed), passed_bytes = peek_at(&front->passed_bytes);
+    uint64_t erased = shmq_left_of(peek_at(&front->fetched), passed),
+             erased_bytes = shmq_left_of(peek_at(&front->fetched_bytes), passed_bytes);
     uint64_t count = shmq_left_of(peek_at(&ring->flushed), pulled),
              bytes = shmq_left_of(peek_at(&ring->flushed_bytes), pulled_bytes);
     return (shmq_ordinal){.count = shmq_left_of(count, erased), .bytes = shmq_left_of(bytes, erased_bytes)};
@@ -52,7 +52,7 @@ uint64_t shmq_flow_size(const shmq_queue *q) {
         const shmq_ring_shm *r = shmq_level_ring(q, depth);
         bytes += size_of(q, &r->flushed, &r->flushed_bytes, &r->freed, &r->freed_bytes);
         bytes += size_of(q, &r->waiting, &r->waiting_bytes, &r->waiting_freed, &r->waiting_freed_bytes);
-        bytes += peek_at(&shmq_level_ring(q, q->levels + depth)->flushing_bytes);
+        bytes += peek_at(&shmq_level_ring(q, q->levels + depth)->writing_bytes);
     }
     return bytes;
 }
@@ -72,13 +72,13 @@ void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, ui
 shmq_ordinal shmq_last_pulled(shmq_ring *back) {
     shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
     return (shmq_ordinal){shmq_load_relaxed(&ring->pulled), shmq_load_relaxed(&ring->pulled_bytes),
-                          shmq_load_relaxed(&front->pulled), shmq_load_relaxed(&front->pulled_bytes)};
+                          shmq_load_relaxed(&front->passed), shmq_load_relaxed(&front->passed_bytes)};
 }
 
 void shmq_pulled_say(shmq_ring *back, const shmq_ordinal *as) {
     shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
-    shmq_store_seq(&front->pulled, as->erased); /* first: a reader never sees more fetched rows than rows */
-    shmq_store_seq(&front->pulled_bytes, as->erased_bytes);
+    shmq_store_seq(&front->passed, as->erased); /* first: a reader never sees more fetched rows than rows */
+    shmq_store_seq(&front->passed_bytes, as->erased_bytes);
     shmq_store_seq(&ring->pulled, as->count);
     shmq_store_seq(&ring->pulled_bytes, as->bytes);
 }
@@ -111,8 +111,8 @@ shmq_ordinal shmq_rows_end(shmq_ring *back) {
     shmq_ordinal rows = shmq_rows_of(ring, front);
     shmq_pulled_say(back, &(shmq_ordinal){.count = shmq_load_relaxed(&ring->flushed),
                                           .bytes = shmq_load_relaxed(&ring->flushed_bytes),
-                                          .erased = shmq_load_relaxed(&front->flushed),
-                                          .erased_bytes = shmq_load_relaxed(&front->flushed_bytes)});
+                                          .erased = shmq_load_relaxed(&front->fetched),
+                                          .erased_bytes = shmq_load_relaxed(&front->fetched_bytes)});
     shmq_rows_gone(back->queue, rows.count, rows.bytes);
     return rows;
 }

@@ -13,7 +13,7 @@
  *   W5  waiting_to_bytes, then `waiting`   the decision: the rows are the entries
  *   W6  each slot FREE                     T20
  *   W7  waiting_from = 0
- *   W8  the row into a slot at the front ring's tail, which stays FREE; front.low behind it
+ *   W8  the row into a slot at the front ring's tail, which stays FREE; fetched_end behind it
  *   W9  T22                                the decision: the entry is here
  *   W10 the row is marked as gone, then `came`
  *

@@ -106,18 +106,36 @@ typedef struct shmq_ring_shm {
     shmq_a64 waiting_freed, waiting_freed_bytes; /* how many take no room on disk any more: their files have gone */
     uint8_t full_pad[16];
 
-    /* Of a back ring. In brackets what the same words of its level's front ring say of rows that came in by themselves. */
-    shmq_a64 flow;    /* P 63 | 1 FLOWED; 0: never flowed. See flow.h [0] */
-    shmq_a64
-        low; /* rows are exactly the keys in [low, P) [behind the position of the last one; 0: none is left there] */
-    shmq_a64 flushed; /* how many entries became rows [how many came in so] */
-    shmq_a64 pulled; /* how many of these left again [how many of these `low` has passed] */
+    /* Of a back ring. The second name of a word is that of its level's front ring: there it is about rows that were fetched, that is,
+     * came in by themselves. */
+    shmq_a64 flow; /* P 63 | 1 FLOWED; 0: never flowed. See flow.h [0] */
+    union {
+        shmq_a64 low;         /* rows are exactly the keys in [low, P) */
+        shmq_a64 fetched_end; /* behind the position of the last one that was fetched; 0: none is left there */
+    };
+    union {
+        shmq_a64 flushed; /* how many entries became rows */
+        shmq_a64 fetched; /* how many came in by themselves */
+    };
+    union {
+        shmq_a64 pulled; /* how many of `flushed` left again */
+        shmq_a64 passed; /* how many of `fetched` the level's `low` has passed */
+    };
     shmq_a64 flushing_at, flushing_count; /* which P comes with which `flushed` ... */
-    shmq_a64 flushed_bytes, pulled_bytes; /* headers and bodies of these */
-    shmq_a64
-        flushing_bytes; /* ... and with which `flushed_bytes` [of a file that is being written, or that a dead purger left; 0: none] */
+    union {
+        shmq_a64 flushed_bytes; /* headers and bodies of `flushed` */
+        shmq_a64 fetched_bytes; /* ... of `fetched` */
+    };
+    union {
+        shmq_a64 pulled_bytes; /* ... of `pulled` */
+        shmq_a64 passed_bytes; /* ... of `passed` */
+    };
+    union {
+        shmq_a64 flushing_bytes; /* ... which P comes with which `flushed_bytes` */
+        shmq_a64 writing_bytes;  /* of a file that is being written, or that a dead purger left; 0: none */
+    };
     shmq_a64 dropping_at; /* rows below this place are settled; 0: they were, and the words say so */
-    shmq_a64 dropping_count, dropping_bytes; /* `pulled` and `pulled_bytes` behind them */
+    shmq_a64 dropping_count, dropping_bytes; /* `pulled` and `pulled_bytes` behind them; `passed` and `passed_bytes` */
     shmq_a64 rows_due; /* the life of no row ends before it; 0: that of none ends. As `due`, without its bit 0 */
     shmq_a64 tried; /* no row at or above this place has failed or died with a consumer; 0: none has [0] */
     shmq_a64 freed; /* how many of `pulled` take no room on disk any more: their files have gone */
@@ -160,13 +178,19 @@ SHMQ_OFFSET(shmq_ring_shm, waiting_freed, 1120);
 SHMQ_OFFSET(shmq_ring_shm, waiting_freed_bytes, 1128);
 SHMQ_OFFSET(shmq_ring_shm, flow, 1152);
 SHMQ_OFFSET(shmq_ring_shm, low, 1160);
+SHMQ_OFFSET(shmq_ring_shm, fetched_end, 1160);
 SHMQ_OFFSET(shmq_ring_shm, flushed, 1168);
+SHMQ_OFFSET(shmq_ring_shm, fetched, 1168);
 SHMQ_OFFSET(shmq_ring_shm, pulled, 1176);
+SHMQ_OFFSET(shmq_ring_shm, passed, 1176);
 SHMQ_OFFSET(shmq_ring_shm, flushing_at, 1184);
 SHMQ_OFFSET(shmq_ring_shm, flushing_count, 1192);
 SHMQ_OFFSET(shmq_ring_shm, flushed_bytes, 1200);
+SHMQ_OFFSET(shmq_ring_shm, fetched_bytes, 1200);
 SHMQ_OFFSET(shmq_ring_shm, pulled_bytes, 1208);
+SHMQ_OFFSET(shmq_ring_shm, passed_bytes, 1208);
 SHMQ_OFFSET(shmq_ring_shm, flushing_bytes, 1216);
+SHMQ_OFFSET(shmq_ring_shm, writing_bytes, 1216);
 SHMQ_OFFSET(shmq_ring_shm, dropping_at, 1224);
 SHMQ_OFFSET(shmq_ring_shm, dropping_count, 1232);
 SHMQ_OFFSET(shmq_ring_shm, dropping_bytes, 1240);

@@ -167,13 +167,14 @@ static inline uint64_t shmq_body_ref(uint64_t offset, uint32_t bit) { return (of
  *   32      expires_ns     claimant                         all              -
  *   40      not_before_ns  claimant, owner                  all              -  when this state ends: HELD, ACQUIRED (lease)
  *   56      intent         claimant                         reaper           -  of a move: where it comes from (put/move.h)
- *   0       place          claimant, with intent            reaper           -  the position there
- *                          claimant, of an immediate put    who drops it     -  its receipt (receipt.h)
+ *   0       source         claimant, with intent            reaper           -  the position there
+ *   0       receipt        claimant, of an immediate put    who drops it     -  of that put (receipt.h)
  *   48      group          claimant                         takers, recheckers -  1 + slot of the table of groups
  *   8       back           mover, in a front ring           takers           -  its place for life
  *   16      ordinal ...    mover, in a front ring           next mover       -  which `pulled` comes with it; bytes at 24
- *   0       place          mover, in a front ring           next mover       -  how many of these were erased; bytes at 56
- *   16      ordinal        mover, of what waited on disk    next mover       -  the key of its row; 0 and 56 then count those
+ *   0       fetched        mover, in a front ring           next mover       -  which `fetched` comes with it
+ *   56      fetched_bytes  mover, in a front ring           next mover       -  headers and bodies of these
+ *   16      ordinal        mover, of what waited on disk    next mover       -  the key of its row; `fetched` counts those
  *   16      ordinal ...    CAS, in the first back ring      see group.h      -  the two words of a place for groups
  * Times are monotonic. */
 #define SHMQ_PROP_EXPIRES (1u << 4)
@@ -188,18 +189,27 @@ static inline uint64_t shmq_body_ref(uint64_t offset, uint32_t bit) { return (of
     (SHMQ_PROP_FETCHED | SHMQ_PROP_NEXT | SHMQ_PROP_WAITED | SHMQ_PROP_EXPIRES | SHMQ_PROP_NOT_BEFORE | \
      SHMQ_PROP_GROUP | SHMQ_PROP_INTENT | SHMQ_PROP_IMMEDIATE)
 typedef struct shmq_cold_shm {
-    uint64_t place;
+    union {
+        uint64_t source;  /* of a move */
+        uint64_t receipt; /* of an immediate put */
+        uint64_t fetched; /* of an entry in a front ring */
+    };
     uint64_t back;    /* of an entry in a front ring: its position in the back ring, which is its place for life */
     shmq_a64 ordinal; /* ... and what `pulled` is once it has come in */
     shmq_a64 ordinal_bytes; /* ... and what `pulled_bytes` is then */
     shmq_a64 expires_ns;
     shmq_a64 not_before_ns;
     uint64_t group;
-    uint64_t intent;
+    union {
+        uint64_t intent;
+        uint64_t fetched_bytes; /* of an entry in a front ring */
+    };
 } shmq_cold_shm;
 
 SHMQ_SIZE(shmq_cold_shm, 64);
-SHMQ_OFFSET(shmq_cold_shm, place, 0);
+SHMQ_OFFSET(shmq_cold_shm, source, 0);
+SHMQ_OFFSET(shmq_cold_shm, receipt, 0);
+SHMQ_OFFSET(shmq_cold_shm, fetched, 0);
 SHMQ_OFFSET(shmq_cold_shm, back, 8);
 SHMQ_OFFSET(shmq_cold_shm, ordinal, 16);
 SHMQ_OFFSET(shmq_cold_shm, ordinal_bytes, 24);
@@ -207,5 +217,6 @@ SHMQ_OFFSET(shmq_cold_shm, expires_ns, 32);
 SHMQ_OFFSET(shmq_cold_shm, not_before_ns, 40);
 SHMQ_OFFSET(shmq_cold_shm, group, 48);
 SHMQ_OFFSET(shmq_cold_shm, intent, 56);
+SHMQ_OFFSET(shmq_cold_shm, fetched_bytes, 56);
 
 #endif

@@ -239,9 +239,9 @@ static usage count_slots(const shmq_queue *q) {
         used.bytes += shmq_load_seq((shmq_a64 *)&ring->flushed_bytes) - shmq_load_seq((shmq_a64 *)&ring->pulled_bytes);
         const shmq_ring_shm *front =
             shmq_level_ring(q, q->levels + depth); /* entries that came in by themselves are in a slot, or gone */
-        used.entries -= shmq_load_seq((shmq_a64 *)&front->flushed) - shmq_load_seq((shmq_a64 *)&front->pulled);
+        used.entries -= shmq_load_seq((shmq_a64 *)&front->fetched) - shmq_load_seq((shmq_a64 *)&front->passed);
         used.bytes -=
-            shmq_load_seq((shmq_a64 *)&front->flushed_bytes) - shmq_load_seq((shmq_a64 *)&front->pulled_bytes);
+            shmq_load_seq((shmq_a64 *)&front->fetched_bytes) - shmq_load_seq((shmq_a64 *)&front->passed_bytes);
         used.entries += shmq_load_seq((shmq_a64 *)&ring->waiting) - shmq_load_seq((shmq_a64 *)&ring->came);
         used.bytes += shmq_load_seq((shmq_a64 *)&ring->waiting_bytes) - shmq_load_seq((shmq_a64 *)&ring->came_bytes);
     }

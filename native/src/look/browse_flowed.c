@@ -20,7 +20,7 @@ static uint64_t seen_place(const shmq_ring *front, const shmq_slot_shm *slot) {
  * at all slots. */
 static bool next_in_order(const shmq_ring *front, uint64_t from, uint64_t *position, uint64_t *place) {
     const shmq_ring_shm *ring = front->shm;
-    bool scattered = shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->low) != 0;
+    bool scattered = shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->fetched_end) != 0;
     uint64_t tail = shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->tail), p = shmq_load_relaxed(&front->found) - 1;
     bool near = p < tail && p + front->mask >= tail;
     const shmq_slot_shm *slot = shmq_slot_at(front, p);
@@ -120,7 +120,7 @@ static void note_clear(const shmq_ring *level, uint64_t from, uint64_t to) {
 
 /* The front ring has nothing from this place on. */
 static bool is_passed(const shmq_ring *level, uint64_t place) {
-    return shmq_load_seq(&level->shm->low) <= place && shmq_load_seq(&shmq_front_of(level)->shm->low) == 0;
+    return shmq_load_seq(&level->shm->low) <= place && shmq_load_seq(&shmq_front_of(level)->shm->fetched_end) == 0;
 }
 
 /* Finds the next row of a level whose back ring has nothing at this place. False: look at both rings, too. */

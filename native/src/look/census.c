@@ -120,7 +120,7 @@ static void count_rows(const shmq_queue *q, shmq_census *c) {
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         const shmq_ring_shm *ring = shmq_level_ring(q, depth);
         const shmq_ring_shm *front = shmq_level_ring(q, q->levels + depth);
-        uint64_t alone = shmq_load_seq((shmq_a64 *)&front->flushed) - shmq_load_seq((shmq_a64 *)&front->pulled);
+        uint64_t alone = shmq_load_seq((shmq_a64 *)&front->fetched) - shmq_load_seq((shmq_a64 *)&front->passed);
         bool any = shmq_load_seq((shmq_a64 *)&ring->flushed) > shmq_load_seq((shmq_a64 *)&ring->pulled) + alone;
         uint64_t low = shmq_place_at(depth, shmq_load_seq((shmq_a64 *)&ring->low));
         c->first_position = any && low < c->first_position ? low : c->first_position;

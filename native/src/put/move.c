@@ -164,7 +164,7 @@ static shmq_status decide(shmq_ring *r, shmq_slot_shm *slot, const shmq_liveness
         shmq_cold_shm *cold = (shmq_props(slot) & SHMQ_PROP_INTENT) != 0 ? shmq_cold_at(r, slot) : NULL;
         bool there = false; /* without a record, which is damage: better twice than never */
         if (cold != NULL) {
-            SHMQ_TRY(look(context, shmq_read_once(&cold->intent), shmq_read_once(&cold->place), owner, &there));
+            SHMQ_TRY(look(context, shmq_read_once(&cold->intent), shmq_read_once(&cold->source), owner, &there));
         }
         (void)(there ? withdraw(r, slot, word) : show(r, slot, word));
     }

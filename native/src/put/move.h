@@ -4,7 +4,7 @@
 
 #include "ring/outgoing.h"
 
-/* cold.intent of a PENDING entry: where its message still is, if its mover has not settled it. cold.place is the position
+/* cold.intent of a PENDING entry: where its message still is, if its mover has not settled it. cold.source is the position
  * there.
  *
  *   63     set | 58 to 62  depth | 47 to 57  tag | 35 to 46  queue index | 0 to 31  incarnation */

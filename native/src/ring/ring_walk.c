@@ -56,7 +56,7 @@ bool shmq_first_by_position(shmq_ring *r, shmq_wanted *wanted, shmq_met *met) {
 /* Entries that came back in order lie in this order; one that was fetched by itself lies behind them, above `low`. If there
  * are such, or a damaged record, the walk looks at each slot. */
 bool shmq_first_in_front(shmq_ring *front, shmq_wanted *wanted, shmq_met *met) {
-    if (SHMQ_LIKELY(shmq_load_seq(&front->shm->low) == 0)) {
+    if (SHMQ_LIKELY(shmq_load_seq(&front->shm->fetched_end) == 0)) {
         if (!shmq_first_by_position(front, wanted, met)) {
             return false;
         }

@@ -219,7 +219,7 @@ static uint64_t receipt_of(const shmq_ring *r, const shmq_slot_shm *slot, uint64
     uint32_t state = shmq_word_state(before);
     bool unseen = (before & SHMQ_FLAG_REDELIVERED) == 0 && state != SHMQ_ACQUIRED && state != SHMQ_LOCKED;
     shmq_cold_shm *cold = unseen && (props & SHMQ_PROP_IMMEDIATE) != 0 ? shmq_cold_at(r, slot) : NULL;
-    return cold != NULL ? shmq_read_once(&cold->place) : 0;
+    return cold != NULL ? shmq_read_once(&cold->receipt) : 0;
 }
 
 /* T13 from exactly this word: the owner's next CAS fails. */

@@ -12,7 +12,7 @@
 
 /* Are positions of this front ring out of the order of places? */
 static bool is_scattered(const shmq_ring *r) {
-    return shmq_is_front(r) && SHMQ_UNLIKELY(shmq_load_seq(&((shmq_ring *)(uintptr_t)r)->shm->low) != 0);
+    return shmq_is_front(r) && SHMQ_UNLIKELY(shmq_load_seq(&((shmq_ring *)(uintptr_t)r)->shm->fetched_end) != 0);
 }
 
 /* The version of a back ring by which a taker knows, without a scan, that the ring has nothing below P (the place of

@@ -35,11 +35,11 @@ uint32_t shmq_time_fill(shmq_ring *r, shmq_slot_shm *slot, const shmq_outgoing *
         props |= SHMQ_PROP_GROUP;
     }
     if (o->intent != 0) {
-        shmq_write_once(&cold->place, o->source);
+        shmq_write_once(&cold->source, o->source);
         shmq_write_once(&cold->intent, o->intent);
         props |= SHMQ_PROP_INTENT;
     } else if (o->receipt != 0) {
-        shmq_write_once(&cold->place, o->receipt);
+        shmq_write_once(&cold->receipt, o->receipt);
         props |= SHMQ_PROP_IMMEDIATE;
     }
     return props;

@@ -44,7 +44,7 @@ static void trap_end(void) {
 }
 
 /* A browser at or behind P reads this word when it has gone over the back ring and asked for rows. It reads it by its own mapping. */
-static const void *word_behind_the_scan(void) { return &shmq_front_of(&q->first)->shm->low; }
+static const void *word_behind_the_scan(void) { return &shmq_front_of(&q->first)->shm->fetched_end; }
 
 /* ---- a mover that waits amid its turn -------------------------------------------------------------------------------- */
 

@@ -189,7 +189,7 @@ TEST(what_was_fetched_is_dropped_in_its_turn) {
     shmq_delivery far, held;
     CHECK_EQUAL(shmq_steal_at(&q->first, place_of_number(next + 9000), true, &far), SHMQ_OK);
     CHECK_EQUAL(shmq_put_back(q, &far), SHMQ_OK);
-    CHECK(shmq_load_seq(&shmq_front_of(&q->first)->shm->low) != 0);
+    CHECK(shmq_load_seq(&shmq_front_of(&q->first)->shm->fetched_end) != 0);
     for (uint64_t end = next + 12000; next < end; next++) {
         if (next % 1000 != 0) {
             CHECK(shmq_drop_oldest(next % 2 != 0 ? q : theirs, 0, SHMQ_FULL_COUNT, NULL));
@@ -200,7 +200,7 @@ TEST(what_was_fetched_is_dropped_in_its_turn) {
         CHECK(shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT, NULL));
         CHECK_EQUAL(shmq_settle(theirs, &held), SHMQ_SETTLED);
     }
-    CHECK_EQUAL(shmq_load_seq(&shmq_front_of(&q->first)->shm->low), 0);
+    CHECK_EQUAL(shmq_load_seq(&shmq_front_of(&q->first)->shm->fetched_end), 0);
     get_numbers(q, next, MANY - next);
     end();
 }

@@ -55,14 +55,14 @@ static void told_with(shmq_a64 *word, uint64_t value, const char *words, int lin
 TEST(counts_that_cannot_be_are_told) {
     begin_flowing();
     uint64_t flushed = shmq_load_seq(&back->flushed), bytes = shmq_load_seq(&back->flushed_bytes);
-    uint64_t erased = shmq_load_seq(&front.shm->flushed), erased_bytes = shmq_load_seq(&front.shm->flushed_bytes);
+    uint64_t erased = shmq_load_seq(&front.shm->fetched), erased_bytes = shmq_load_seq(&front.shm->fetched_bytes);
     TOLD_WITH(back->pulled, flushed + 1, "more messages have come back from disk than went there");
     TOLD_WITH(back->pulled_bytes, bytes + 1, "more bytes have come back from disk than went there");
-    TOLD_WITH(front.shm->pulled, erased + 1, "the queue has passed more fetched messages than were fetched");
-    TOLD_WITH(front.shm->pulled_bytes, erased_bytes + 1,
+    TOLD_WITH(front.shm->passed, erased + 1, "the queue has passed more fetched messages than were fetched");
+    TOLD_WITH(front.shm->passed_bytes, erased_bytes + 1,
               "the queue has passed more fetched messages than were fetched");
     TOLD_WITH(back->flushed, flushed + MANY, "but has only");
-    TOLD_WITH(front.shm->flushed, erased + MANY, "that were fetched from among them");
+    TOLD_WITH(front.shm->fetched, erased + MANY, "that were fetched from among them");
     TOLD_WITH(back->pulled, flushed, "bytes on disk, but no message there");
     TOLD_WITH(back->low, shmq_flow_place(shmq_load_seq(&back->flow)) + 1, "begin behind their end");
     TOLD_WITH(back->flow, shmq_flow_word(shmq_load_seq(&back->tail) + 2, true), "end beyond the tail");
@@ -150,7 +150,7 @@ TEST(what_was_fetched_by_itself_may_come_before_older_ones) {
     CHECK(shmq_front_place(&front, slot) >= shmq_load_seq(&back->low));
     ENTRY_SAYS(&front, slot, shmq_load_seq(&slot->word), "");
     SAYS("");
-    CHECK(shmq_load_seq(&front.shm->flushed) != 0);
+    CHECK(shmq_load_seq(&front.shm->fetched) != 0);
     end_flowing();
 }
 

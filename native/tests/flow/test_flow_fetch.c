@@ -32,7 +32,7 @@ TEST(who_wants_some_gets_them_from_wherever_they_are_in_their_order) {
     }
     CHECK_EQUAL(get_number(q), UINT64_MAX);
     CHECK(!shmq_flow_is_on(shmq_load_seq(&q->first.shm->flow)));
-    CHECK_EQUAL(shmq_load_seq(&shmq_front_of(&q->first)->shm->low), 0);
+    CHECK_EQUAL(shmq_load_seq(&shmq_front_of(&q->first)->shm->fetched_end), 0);
     for (int i = 0; i < 2; i++) {
         shmq_subscription_end(&by[i]);
     }

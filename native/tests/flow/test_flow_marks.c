@@ -84,7 +84,7 @@ TEST(recovery_believes_no_older_slot) {
     shmq_store_seq(&q->page->unfinished, 1); /* as one that died before it did anything */
     CHECK_EQUAL(shmq_purger_make_room(q, NULL), SHMQ_OK);
     CHECK(shmq_flow_rows(q) >= rows);
-    CHECK_EQUAL(shmq_load_seq(&front->shm->flushed), slots);
+    CHECK_EQUAL(shmq_load_seq(&front->shm->fetched), slots);
     CHECK_EQUAL(shmq_release(q, &first, false), SHMQ_OK);
     uint64_t last = 0, count = 0, number;
     while ((number = get_number(q)) != UINT64_MAX) {

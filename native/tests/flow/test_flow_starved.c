@@ -250,7 +250,7 @@ TEST(what_was_fetched_costs_nobody_a_look_at_all_slots) {
     CHECK_EQUAL(shmq_steal_at(&q->first, place, true, &fetched), SHMQ_OK);
     CHECK_EQUAL(number_of(&fetched), 7000);
     get_what_is_left(MANY - 1);
-    CHECK(!shmq_flows(q) && shmq_load_seq(&front->shm->low) != 0);
+    CHECK(!shmq_flows(q) && shmq_load_seq(&front->shm->fetched_end) != 0);
     shmq_subscription_begin(&by, is_other, &asked);
     put_numbers(q, 0, 1002);
     get_numbers(q, 0, 1);
@@ -277,7 +277,7 @@ TEST(what_was_fetched_costs_nobody_a_look_at_all_slots) {
     get_numbers(theirs, 7000, 1);
     put_numbers(q, 0, 1);
     get_numbers(theirs, 0, 1);
-    CHECK_EQUAL(shmq_load_seq(&front->shm->low), 0); /* nothing was fetched of what is left */
+    CHECK_EQUAL(shmq_load_seq(&front->shm->fetched_end), 0); /* nothing was fetched of what is left */
     shmq_subscription_end(&by);
     end();
 }
