@@ -8,17 +8,17 @@
  * path of its own. Consumer 1 may have two threads, with one mutex over the count of what they have in hand. A consumer may
  * leave after it has settled something, die between any two shared accesses, or stop where it has given a group back half.
  * The housekeeper rechecks an owner, or takes an entry from it, as at the end of a lease, and gives that back. The search is
- * bounded by how often a claim comes to nothing (VAIN).
+ * bounded by how often G1 comes to nothing (VAIN).
  *
  * Properties: nobody gets an entry while another consumer has one of the group in hand, or an earlier one is available or
  * with a stealer. At rest everything is settled, if one consumer is left who goes on.
  *
  * Each BUG must end in "assertion violated":
  *   1  what was refused is forgotten before the heads are turned back
- *   2  who claims a free group does not ask who was refused before
+ *   2  the new owner of a free group does not ask who was refused before
  *   3  who is refused does not look at the owner once more
  *   4  no look at the owner after the offer
- *   5  who claims a free group leaves it to who freed it to turn back: another thread of its own does not see it
+ *   5  the new owner of a free group leaves it to who freed it to turn back: another thread of its own does not see it
  *   6  the housekeeper does not set suspect before it looks at the slots
  *   7  the reaper frees before it turns back
  *   8  who finds its entry taken away frees as if it had settled it
@@ -248,7 +248,7 @@ inline recheck() {
     fi
 }
 
-/* A bound on what is searched: how often a claim may come to nothing. */
+/* A bound on what is searched: how often G1 may come to nothing. */
 #define IN_VAIN if :: atomic { vain < VAIN -> vain++ } :: atomic { vain == VAIN -> pruned = true; goto over } fi
 
 proctype consumer(byte me; bool begins) {
@@ -308,7 +308,7 @@ again:
                 :: else
                 fi;
                 LOCK
-                do /* G1: claimed */
+                do /* G1: owned */
                 :: atomic {
                         w = owner;
                         is_fresh = (HOLDER(w) == 0);

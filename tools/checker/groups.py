@@ -99,19 +99,19 @@ def judge_groups(queue: Queue, findings: Findings) -> None:
             continue
         groups = groups_of(ring)
         if grouping != NONE:
-            claimed = ring.use.is_entry & (ring.use.props & IN_GROUP != 0)
+            grouped = ring.use.is_entry & (ring.use.props & IN_GROUP != 0)
             tell(
                 ring,
                 findings,
                 "group.record",
-                claimed & ((groups < 1) | (groups > most_groups(queue))),
+                grouped & ((groups < 1) | (groups > most_groups(queue))),
                 "a group there is not",
             )
         judge_holders(ring, groups, words, findings)
 
 
 def judge_holders(ring: Ring, groups: Numbers, words: dict[int, Words], findings: Findings) -> None:
-    """An entry in hand is of a group that is its holder's: claimed before, given back after.
+    """An entry in hand is of a group that is its holder's: owned before, given back after.
 
     The entry of a stealer or a mover is LOCKED in the name of a process.
     """

@@ -1,4 +1,4 @@
-/* The owner of a group. A taker claims the group before its offer, and gives it back when its last delivery of the
+/* The owner of a group. A taker makes the group its own before its offer, and gives it back when its last delivery of the
  * group has ended. */
 #include "groups/group.h"
 #include "base/clock.h"
@@ -224,7 +224,7 @@ static bool uncount(shmq_queue *q, const shmq_delivery *d) {
 void shmq_group_end(shmq_queue *q, shmq_delivery *d) {
     bool recheck = d->fate == SHMQ_STOLEN;
     if (!recheck && q->book != NULL) {
-        /* The mutex covers the count and the word. Else another thread of this owner could claim the group in between,
+        /* The mutex covers the count and the word. Else another thread of this owner could own the group again in between,
          * and have an entry in flight without its group. */
         pthread_mutex_lock(&q->book->lock);
         bool last = uncount(q, d) && q->grouping == SHMQ_GROUPS_SHARED;
@@ -250,10 +250,10 @@ void shmq_groups_leave(shmq_queue *q, uint32_t owner) {
     }
 }
 
-/* ---- G1, G2: claimed ------------------------------------------------------------------------------------------------- */
+/* ---- G1, G2: owned --------------------------------------------------------------------------------------------------- */
 
 /* *fresh: no owner had it. */
-static bool claim(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t generation, bool *fresh) {
+static bool own(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t generation, bool *fresh) {
     shmq_a64 *at = &shmq_group_at(q, group)->owner;
     uint64_t word;
     do {
@@ -266,7 +266,7 @@ static bool claim(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t genera
     return true;
 }
 
-enum shmq_group_claim shmq_group_claim(shmq_ring *back, uint32_t group, uint64_t place, shmq_delivery *d) {
+enum shmq_group_own shmq_group_own(shmq_ring *back, uint32_t group, uint64_t place, shmq_delivery *d) {
     shmq_queue *q = back->queue;
     bool fresh = false, behind = false;
     uint32_t generation;
@@ -274,8 +274,8 @@ enum shmq_group_claim shmq_group_claim(shmq_ring *back, uint32_t group, uint64_t
         return SHMQ_GROUP_BUSY; /* the owner's row is damaged, or was closed meanwhile */
     }
     pthread_mutex_lock(&q->book->lock);
-    uint32_t *count = count_of(q, d->owner, generation, group); /* before the claim: later it may not fail */
-    bool ours = count != NULL && claim(q, group, d->owner, generation, &fresh);
+    uint32_t *count = count_of(q, d->owner, generation, group); /* before G1: later it may not fail */
+    bool ours = count != NULL && own(q, group, d->owner, generation, &fresh);
     uint64_t refused = ours && fresh ? shmq_load_seq(&shmq_group_at(q, group)->refused) : 0;
     if (shmq_is_refused(refused)) {
         behind = !bring_near(back, &place) && is_ahead(refused, back->depth, place) < 0;

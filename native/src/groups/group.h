@@ -19,9 +19,9 @@
  * How many of a group its owner has in flight stands nowhere in shared memory. Its process knows (the book below), and
  * a process that rechecks looks at the slots of the rings. So no count can be wrong after a death.
  *
- *   G1  claim, before the offer: free -> owner; its own: version + 1. Another's: refused is lowered, and the owner looked
+ *   G1  own, before the offer: free -> owner; its own: version + 1. Another's: refused is lowered, and the owner looked
  *       at once more; then the taker passes the entry by
- *   G2  after a claim of a free group: a taker that was refused at a lower place goes first: given back, and scanned again
+ *   G2  the group was free: a taker that was refused at a lower place goes first: given back, and scanned again
  *   G3  the owner's last one has ended: owner -> free
  *   G4  whatever was refused: heads turned back to it, refused cleared, a sleeper told. Only while the group is free: what
  *       was refused for the sake of the next owner is that one's to turn back to
@@ -66,9 +66,9 @@ uint32_t shmq_group_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t p
 
 /* May this taker have an entry of that group at a place of this level, in memory or on disk? If not, that is recorded (G1). */
 bool shmq_group_open(shmq_ring *back, uint32_t group, uint32_t owner, uint64_t place);
-enum shmq_group_claim { SHMQ_GROUP_OURS, SHMQ_GROUP_BUSY, SHMQ_GROUP_BEHIND };
+enum shmq_group_own { SHMQ_GROUP_OURS, SHMQ_GROUP_BUSY, SHMQ_GROUP_BEHIND };
 /* G1 and G2 for the entry that is about to be offered to d->owner. BEHIND: an earlier one was refused; scan again. */
-enum shmq_group_claim shmq_group_claim(shmq_ring *back, uint32_t group, uint64_t place, shmq_delivery *d);
+enum shmq_group_own shmq_group_own(shmq_ring *back, uint32_t group, uint64_t place, shmq_delivery *d);
 /* After the offer: is the group still ours? */
 bool shmq_group_confirm(shmq_queue *q, const shmq_delivery *d);
 /* This delivery has ended: G3, G4 if it was the last. G5 if it was stolen from its owner. */

@@ -84,7 +84,7 @@ typedef struct shmq_delivery {
     const unsigned char *bytes; /* the body, likewise */
     bool counted; /* `unsettled` of this process's row counts it: from the acquisition until the taker finds it gone */
     uint32_t group; /* that its end may free (group.h): 1 + slot of the table; 0: none */
-    uint32_t group_owner, group_generation; /* the owner that claimed it for the group */
+    uint32_t group_owner, group_generation; /* the owner of that group */
     enum {
         SHMQ_KEPT = 0,
         SHMQ_LOST,

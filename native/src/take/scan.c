@@ -109,9 +109,9 @@ static enum shmq_offered offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word,
     }
     uint32_t group = q->book != NULL ? shmq_group_of(r, slot, shmq_props(slot)) : 0;
     if (group != 0) {
-        enum shmq_group_claim claim = shmq_group_claim(shmq_back_of(r), group, shmq_slot_place(r, slot, p), d);
-        if (claim != SHMQ_GROUP_OURS) {
-            return claim == SHMQ_GROUP_BUSY ? OFFER_CHANGED : OFFER_RELEASED;
+        enum shmq_group_own own = shmq_group_own(shmq_back_of(r), group, shmq_slot_place(r, slot, p), d);
+        if (own != SHMQ_GROUP_OURS) {
+            return own == SHMQ_GROUP_BUSY ? OFFER_CHANGED : OFFER_RELEASED;
         }
     }
     enum shmq_offered result = offer_now(r, slot, word, p, epoch, d);

@@ -128,7 +128,7 @@ class GroupTaker(GroupTurner):
         yield STEP
         return self.may_be_ours(queue.owners[group])
 
-    def claim(self, group: int, level: int, place: int) -> Steps[int]:
+    def own(self, group: int, level: int, place: int) -> Steps[int]:
         """G1, G2."""
         queue = self.queue
         while True:
@@ -148,7 +148,7 @@ class GroupTaker(GroupTurner):
             if refused.level != NOTHING:
                 yield from self.turn_back_to(refused)
                 if (refused.level, refused.place) < (level, place):
-                    queue.count("claimed behind")
+                    queue.count("owned behind")
                     yield from self.give_back(group, self.number)
                     return BEHIND
         self.in_hand[group] = self.in_hand.get(group, 0) + 1

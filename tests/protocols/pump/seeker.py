@@ -290,7 +290,7 @@ class Searcher(GroupTaker, Taker):
         ring, position, place, word = first.ring, first.position, first.place, first.word
         message = ring.message[position % ring.slots]
         group = self.queue.group_of(message)
-        if group != NOTHING and (yield from self.claim(group, level.number, place)) != OURS:
+        if group != NOTHING and (yield from self.own(group, level.number, place)) != OURS:
             return AGAIN
         offered = Word(OFFERED, word.lap, self.number, word.tag + 1, word.carried)
         yield STEP
