@@ -48,7 +48,7 @@ Order = Literal["C", "F"]
 
 
 def is_array(body: object) -> bool:
-    """Whether it is a numpy array, or of a subclass. Asks without importing numpy: where there is none, it is none."""
+    """Whether a body is a numpy array. Does not import numpy: in a process without numpy no body is an array."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(body, numpy.ndarray)
 

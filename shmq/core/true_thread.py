@@ -1,4 +1,4 @@
-"""Threads of the system, also where a library has put its own in the place of all threads: gevent, eventlet."""
+"""Threads of the system, also where a library (gevent, eventlet) has replaced Python's threads by its own."""
 
 from __future__ import annotations
 

@@ -77,8 +77,11 @@ def _unfinished_kind(kind: type) -> tuple[str, str] | None:
 
 
 def unfinished(result: object, name: str, call: Callable[..., Any]) -> str | None:
-    """The text of an error for a result that stands for work which is not done. It may also hold such a thing in a
-    list, tuple, set, deque or dict. Coroutines are closed; what lies deeper is not looked for."""
+    """The text of an error if a handler's result stands for work that is not done, such as a coroutine; else None.
+
+    It looks at the result, and at the members of a list, tuple, set, deque or dict, but no deeper. It closes
+    coroutines and generators.
+    """
     if isinstance(result, dict):
         parts: Collection[object] = result.values()
     elif isinstance(result, list | tuple | set | frozenset | deque):

@@ -96,9 +96,9 @@ class StageWriter:
         self._done: list[Stage] = []
 
     def write(self, rows: Iterable[Outgoing | Bodies]) -> list[Stage]:
-        """All of them, or none: what was staged before an error is dropped.
+        """Stages all rows, or none: after an error it drops the rows that it has staged.
 
-        Raises Full, OutOfSpace without memory; ValueError, TypeError for what cannot be put.
+        Raises Full or OutOfSpace without memory; ValueError or TypeError for a row that cannot be put.
         """
         try:
             for row in rows:

@@ -11,8 +11,8 @@ shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_
                             count);
 }
 
-/* Decides that rows up to `last`, which lie below this place, are gone, and sets the words that follow. Answers how
- * many rows there were. */
+/* From here on the rows up to `last`, all of which lie below this place, are gone: one word decides it, and the mover sets
+ * the words that follow from it. The answer: how many rows, and how many bytes of them, went. */
 static shmq_ordinal drop(shmq_ring *back, uint64_t below, const shmq_ordinal *last) {
     shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
     const shmq_ordinal before = shmq_last_pulled(back);

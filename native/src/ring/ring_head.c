@@ -61,8 +61,8 @@ uint64_t shmq_lowest_released(shmq_ring *r, uint64_t from, uint64_t to) {
 /* No R4: the released entries may lie anywhere, and takers read a cell that was not written as "from the beginning". */
 void shmq_rewind_all(shmq_ring *r) { (void)rewind_head(r, 0); }
 
-/* Grows with everything that a taker may not have looked at: a claim, and each entry that becomes available out of
- * turn. */
+/* The version of a queue. It grows with each claim, and with each entry that becomes available out of turn: a taker that
+ * has looked at a version need not look again before it grows. */
 uint64_t shmq_version(const shmq_queue *q) {
     uint64_t version = 0;
     for (uint32_t depth = 0; depth < q->rings; depth++) {

@@ -149,9 +149,9 @@ static bool is_astray(const shmq_ring *r, uint64_t p, uint64_t steps) {
     return p > shmq_load_seq(&r->shm->tail) + 1 || steps >> r->shift > LONGEST_SCAN;
 }
 
-/* For a taker that the head led to a wrong position. The head's 44 bits are extended by what this process has read
- * last, which may be from before so many messages that they have begun anew; or the head is damaged. Afterwards the
- * head is right. False: it was damaged. */
+/* The head has led a taker to a wrong position. The head has only 44 bits, and the process adds the upper ones of the
+ * position that it read last. That may be so old that the 44 bits have begun anew since; or the head is damaged.
+ * Afterwards the head is right. False: it was damaged. */
 static bool find_head(shmq_ring *r) {
     uint64_t head = shmq_load_seq(&r->shm->head), tail = shmq_load_seq(&r->shm->tail);
     bool beyond = (int64_t)(shmq_position_near(tail, head) - tail) > 1;

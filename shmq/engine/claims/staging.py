@@ -74,6 +74,6 @@ def takes_more(queue: Queue[Any], count: int, more: int, stages: Callable[[], in
 
 
 def roomy_stages(memory: int) -> int:
-    """So many queues with the slots that a queue without options has fill half of a broker's memory."""
+    """The number of queues without options whose slots, all in use, fill half of a broker's memory."""
     ring = min(memory // 16, _SLOTS * _SLOT_BYTES)
     return memory // 2 // (ring + ring // 4)  # it has a front, too

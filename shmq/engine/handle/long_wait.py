@@ -45,14 +45,16 @@ def takers(queue: QueueHandle) -> str:
 
 
 def tell_of_long_wait(queue: QueueHandle, name: str, membership: Membership, status: str, seconds: float) -> bool:
-    """Between two pieces of a put's wait. True: it was told, and is not told again.
+    """Logs that a put waits for room, if it has waited for long. The put calls this between two pieces of its wait.
+
+    Returns True if the wait is logged, so that the put does not call again.
 
     Arguments:
-        queue: that has no room.
-        name: of the queue.
-        membership: in its broker.
-        status: of the core, which says which limit it is.
-        seconds: for which this put has waited so far.
+        queue: the queue without room.
+        name: its name.
+        membership: the process's, in the queue's broker.
+        status: the core's; it says which limit is reached.
+        seconds: how long the put has waited so far.
     """
     if seconds < LONG_WAIT:
         return False
