@@ -10,7 +10,7 @@ from shmq.quantity import quantity
 
 __all__ = ["Death", "DeathReason", "died_with_it", "killed_by"]
 
-DeathReason = Literal["rejected", "max_deliveries", "max_deaths", "expired", "undecodable", "queue_deleted"]
+DeathReason = Literal["rejected", "max_attempts", "max_deaths", "expired", "undecodable", "queue_deleted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Death:
 
     Attributes:
         queue: where it died.
-        reason: "rejected", "max_deliveries", "max_deaths", "expired" or "queue_deleted"; "undecodable" belongs to a
+        reason: "rejected", "max_attempts", "max_deaths", "expired" or "queue_deleted"; "undecodable" belongs to a
             later stage.
         error: the text or traceback that reject() or the last retry() gave. Of a message that took processes along:
             their ids, and the signal where it is known. None: none, as for one whose last attempt ended by its lease.

@@ -137,7 +137,7 @@ class PoolCounts:
     Attributes:
         handled: messages whose handler returned, or acked them itself.
         retried: failed attempts after which the message was to be tried again.
-        dead: messages that died, by reason: "rejected", "max_deliveries", "max_deaths". Expired ones are not in it.
+        dead: messages that died, by reason: "rejected", "max_attempts", "max_deaths". Expired ones are not in it.
 
     Example:
         >>> queue.put_many(["a", "b", "bad"])

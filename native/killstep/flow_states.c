@@ -297,7 +297,7 @@ void state_poisoned_rows(stage *s) {
     put(s, 9, 2, SMALL_BYTES);
     limit(s, MUCH);
     expect_rows(s, 8);
-    shmq_declaration_give(&d, SHMQ_SET_MAX_DELIVERIES, 1);
+    shmq_declaration_give(&d, SHMQ_SET_MAX_ATTEMPTS, 1);
     if (shmq_queue_alter(s->survivor.q[QUEUE_A], &d, &differs) != SHMQ_OK) {
         die("a limit of attempts");
     }

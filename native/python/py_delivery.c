@@ -383,9 +383,9 @@ PyMethodDef delivery_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* "expired", "max_deaths" or "max_deliveries": why no consumer may get the message; None: one may. */
+/* "expired", "max_deaths" or "max_attempts": why no consumer may get the message; None: one may. */
 static PyObject *delivery_why_dead(PyObject *o, void *unused) {
-    static const char *const reasons[] = {NULL, "expired", "max_deaths", "max_deliveries"};
+    static const char *const reasons[] = {NULL, "expired", "max_deaths", "max_attempts"};
     py_delivery *self = (py_delivery *)o;
     (void)unused;
     return readable(self) ? Py_BuildValue("z", reasons[shmq_why_dead(self->q, &self->d)]) : NULL;

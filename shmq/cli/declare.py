@@ -147,7 +147,7 @@ given stay as they are; another value of one that is fixed when a queue is made 
 
 \b
 Example:
-  shmq declare orders maxsize=1000 max_deliveries=5 dead_letter=failed-orders
+  shmq declare orders maxsize=1000 max_attempts=5 dead_letter=failed-orders
 
 \b
 Options of a queue:

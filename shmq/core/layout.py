@@ -297,7 +297,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("name", "S200", 0, 128),
             ("given", "<u8", 0, 384),
             ("maxsize", "<u8", 0, 392),
-            ("max_deliveries", "<u4", 0, 400),
+            ("max_attempts", "<u4", 0, 400),
             ("max_deaths", "<u4", 0, 404),
             ("checksum", "<u4", 0, 408),
             ("temporary", "<u4", 0, 412),

@@ -34,7 +34,7 @@ class ObjectQueue(Queue[Any]):
     @classmethod
     def make(cls, broker: Broker, name: str, maxsize: int) -> ObjectQueue:
         """Raises ValueError for a maxsize that is too large, Full or OutOfSpace without memory for its slots."""
-        settings = QueueSettings(maxsize=maxsize or None, max_deliveries=0, max_deaths=0)
+        settings = QueueSettings(maxsize=maxsize or None, max_attempts=0, max_deaths=0)
         return cls._of(declared_for(broker, name, "pickle", settings, create=True))
 
     @classmethod

@@ -30,7 +30,7 @@ class QueueOptions(TypedDict, total=False):
         slots in memory are fixed when the queue is made.
     slot_size: bytes of a slot, fixed; 128 to 4,096, a multiple of 64. Small bodies lie in it. Default 192.
     temporary: fixed; true: deleted when the process that made it ends or closes its broker. Default false.
-    max_deliveries: attempts; after so many that failed (retry) a message is dead. 0: never. Default 20.
+    max_attempts: attempts; after so many that failed (retry) a message is dead. 0: never. Default 20.
     max_deaths: processes; after it was with so many that died a message is dead. 0: never. Default 3.
     checksum: fixed; true: a CRC-32C of each body is checked on delivery. Default true.
     dead_letter: a queue's name, in Python also a Queue; where dead messages go. Default "NAME.dead", made when needed,
@@ -58,15 +58,15 @@ class QueueOptions(TypedDict, total=False):
     One that shmq does not know is a TypeError, one of a stage that is not built yet a ValueError that says so.
 
     Example:
-        >>> jobs = broker.queue("jobs", max_deliveries=5)
-        >>> jobs.options["max_deliveries"], jobs.options["max_deaths"]
+        >>> jobs = broker.queue("jobs", max_attempts=5)
+        >>> jobs.options["max_attempts"], jobs.options["max_deaths"]
         (5, 3)
     """
 
     maxsize: int
     slot_size: Size
     temporary: bool
-    max_deliveries: int
+    max_attempts: int
     max_deaths: int
     checksum: bool
     dead_letter: str | Named
@@ -91,7 +91,7 @@ class QueueSettings:
     maxsize: int | None = None
     slot_size: int | None = None  # bytes
     temporary: bool | None = None
-    max_deliveries: int | None = None
+    max_attempts: int | None = None
     max_deaths: int | None = None
     checksum: bool | None = None
     dead_letter: str | None = None  # of the queue
@@ -115,7 +115,7 @@ class SettingValues(TypedDict):
     maxsize: int
     slot_size: int
     temporary: int
-    max_deliveries: int
+    max_attempts: int
     max_deaths: int
     checksum: int
     dead_letter: bytes
@@ -159,7 +159,7 @@ QUEUE_TABLE: Final = (
         fixed=True,
     ),
     Option(
-        "max_deliveries",
+        "max_attempts",
         "count",
         default=20,
         least=0,

@@ -217,7 +217,7 @@ def _no_room(results: Queue[Any], full: Full) -> str:
 
 
 def _failed(message: Message[Any], error: Exception, dead: Dead | None) -> Failed:
-    limit = settings_of(message.queue)["max_deliveries"]
+    limit = settings_of(message.queue)["max_attempts"]
     fate = None if dead is None else dead.fate
     final = dead is not None or outcome_of(message) not in _AGAIN
     return Failed(message.id, failed_of(message) + 1, limit, line_of(error), shortened(text_of(error)), fate, final)
@@ -260,9 +260,9 @@ def _dead(queue: Queue[Any], delivery: Delivery, reason: FailureReason, error: s
     if reason == "max_deaths":
         why = f"{quantity(delivery.deaths, 'process')} died with it, max_deaths={settings['max_deaths']}"
         error = None  # it says that, too; who they were, the lines on the workers have said
-    elif reason == "max_deliveries":
+    elif reason == "max_attempts":
         attempts = delivery.delivery + in_hand
-        why = f"{quantity(attempts, 'attempt')} failed, max_deliveries={settings['max_deliveries']}"
+        why = f"{quantity(attempts, 'attempt')} failed, max_attempts={settings['max_attempts']}"
     else:
         why = "rejected"
     if error:

@@ -30,7 +30,7 @@ class Failed:
     Attributes:
         message_id: whose.
         attempt: which of its failed ones this is, from 1.
-        limit: the queue's max_deliveries; 0: none.
+        limit: the queue's max_attempts; 0: none.
         line: the error.
         text: the traceback.
         fate: what has become of the message if it is dead now.

@@ -15,8 +15,8 @@ from shmq.statistics import PoolCounts
 
 __all__ = ["Outcome", "Tally", "counts_of"]
 
-Outcome = Literal["handled", "retried", "returned", "rejected", "max_deliveries", "max_deaths"]
-_OUTCOMES: Final[tuple[Outcome, ...]] = ("handled", "retried", "returned", "rejected", "max_deliveries", "max_deaths")
+Outcome = Literal["handled", "retried", "returned", "rejected", "max_attempts", "max_deaths"]
+_OUTCOMES: Final[tuple[Outcome, ...]] = ("handled", "retried", "returned", "rejected", "max_attempts", "max_deaths")
 _NUMBERS: Final = {outcome: number for number, outcome in enumerate(_OUTCOMES)}
 _LIVING: Final = 3  # of them say nothing of a death
 _BEGUN, _MESSAGE, _INTENT, _COUNTS = 0, 1, 2, 3  # places of the words

@@ -71,7 +71,7 @@ class WorkerPool(Generic[T, R]):
     """Handles the messages of one queue, as in `with m:`, but an exception is logged and recorded and the pool goes on.
 
     A worker that dies is replaced, and only its message is handled again, by any free worker, within milliseconds. A
-    message that kills max_deaths workers is among the dead with the signal and the pids; one that fails max_deliveries
+    message that kills max_deaths workers is among the dead with the signal and the pids; one that fails max_attempts
     times, with the last traceback. A worker that dies between the result and the ack has put a result that comes again.
 
     Arguments:

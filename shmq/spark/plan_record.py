@@ -39,7 +39,7 @@ class PlanRecord:
     """
 
     def __init__(self, broker: Broker, claims: Queue[Any]) -> None:
-        self._queue = broker.queue(claims.name + PLANNED, maxsize=_PLACES, max_deliveries=0, max_deaths=0)
+        self._queue = broker.queue(claims.name + PLANNED, maxsize=_PLACES, max_attempts=0, max_deaths=0)
         self._id = identity_of(claims)
         self.acknowledged = 0
         self._ends: list[int] = []  # of batches that are not acknowledged, in order

@@ -76,7 +76,7 @@ class Publication:
         self._target = target
         self._broker: Broker = target.broker
         self._timeout = timeout
-        self._notes = Notes(target, self._broker.queue(published_name(target.name), max_deliveries=0, max_deaths=0))
+        self._notes = Notes(target, self._broker.queue(published_name(target.name), max_attempts=0, max_deaths=0))
 
     def publish(
         self, query: str, batch: int, stages: Sequence[Stage], *, kept: bool = True, purge: bool = False

@@ -150,7 +150,7 @@ class StageWriter:
         """Slots are memory until the stage is published, wherever its rows are: those of many tasks have few each."""
         few = self._there() >= roomy_stages(membership_of(self._home).memory)
         made = self._home.broker.queue(
-            name, expires=self._ttl, max_deliveries=0, max_deaths=0, maxsize=_FEW_SLOTS if few else 0
+            name, expires=self._ttl, max_attempts=0, max_deaths=0, maxsize=_FEW_SLOTS if few else 0
         )
         if few:
             made.alter(maxsize=0)  # the slots stay, and are no limit

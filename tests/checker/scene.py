@@ -67,7 +67,7 @@ def look_and_leave(queue: shmq.Queue[Any], say: Say) -> None:
 def everything(broker_dir: Path) -> Iterator[Image]:
     """The bytes of such a segment."""
     with shmq.open(broker_dir, memory="16MiB") as broker, family() as children:
-        jobs: shmq.Queue[Any] = broker.queue("jobs", maxsize=1024, max_deliveries=0)
+        jobs: shmq.Queue[Any] = broker.queue("jobs", maxsize=1024, max_attempts=0)
         old: shmq.Queue[Any] = broker.queue("old", maxsize=1024, max_bytes="1MiB")
         timed: shmq.Queue[Any] = broker.queue("timed")
         seen, gone, temp = broker.queue("seen"), broker.queue("gone"), broker.queue(TEMP, temporary=True)

@@ -70,7 +70,7 @@ def test_a_ring_that_wraps_with_entries_that_it_carries(broker_dir: Path, broker
 
 
 def test_messages_in_hand_and_every_way_out_of_it(broker_dir: Path, broker: shmq.Broker) -> None:
-    queue: Queue = broker.queue("jobs", max_deliveries=2)
+    queue: Queue = broker.queue("jobs", max_attempts=2)
     queue.put_many([b"small", LARGE, b"again", b"dies", LARGE + b"2", b"kept"])
     consumer = queue.consumer()
     first, second, third, fourth, fifth, kept = (consumer.receive(timeout=0) for _ in range(6))
@@ -225,7 +225,7 @@ def work(queue: Queue, number: int, seed: int, say: Say) -> None:
 
 @pytest.fixture(params=[1, 3], ids=["plain", "priorities"])
 def busy(broker: shmq.Broker, request: pytest.FixtureRequest) -> Queue:
-    return broker.queue("busy", maxsize=1024, max_deliveries=0, max_deaths=0, priorities=request.param)
+    return broker.queue("busy", maxsize=1024, max_attempts=0, max_deaths=0, priorities=request.param)
 
 
 def check_moment(image: Image, dead: set[int]) -> None:

@@ -8,7 +8,7 @@ from tests.cli.shell import Shell
 
 def test_dead_letters_are_listed_with_queue_reason_error_and_age(shell: Shell) -> None:
     with shmq.open(shell.directory) as broker:
-        orders, parcels = broker.queue("orders", max_deliveries=1), broker.queue("parcels", dead_letter="lost")
+        orders, parcels = broker.queue("orders", max_attempts=1), broker.queue("parcels", dead_letter="lost")
         orders.put("a")
         try:
             raise ConnectionError("no\tcarrier")
@@ -21,7 +21,7 @@ def test_dead_letters_are_listed_with_queue_reason_error_and_age(shell: Shell) -
     lines = shell("dead").lines
     assert [re.split(r"  +", line)[0] for line in lines] == ["died in", "parcels", "orders"]
     assert re.fullmatch(r"parcels  rejected +no customer +lost +\d+ +- +\d+ s", lines[1])
-    assert re.fullmatch(r"orders   max_deliveries +ConnectionError: no\\tcarrier +orders.dead +\d+ +- +\d+ s", lines[2])
+    assert re.fullmatch(r"orders   max_attempts +ConnectionError: no\\tcarrier +orders.dead +\d+ +- +\d+ s", lines[2])
     seen = shell("dead", "orders", "--json").json
     assert (seen["queue"], seen["death"]["queue"], seen["body"]) == ("orders.dead", "orders", "a")
     assert "Traceback" in seen["death"]["error"]

@@ -85,14 +85,14 @@ def test_work_on_numbers_where_headers_are_text_says_so(jobs: Shell) -> None:
 
 
 def test_a_message_that_always_fails_has_a_line_for_each_attempt_and_a_traceback_when_it_is_dead(jobs: Shell) -> None:
-    jobs("declare", "thrice", "max_deliveries=3")
+    jobs("declare", "thrice", "max_attempts=3")
     jobs("put", "thrice", "x")
     words = jobs("work", "thrice", "jobs:fail", "-n", "1", "--until-empty", expected=1).words
     assert words.count("Traceback") == 1
     assert words.count("no good") == 5  # one of them in the line of code, one at the end of the traceback
     assert "is dead now (attempt 3 of 3" in words
     assert "it went to queue 'thrice.dead'" in words
-    assert words.endswith("failed: 1 message of queue 'thrice' died (1 max_deliveries)\n")
+    assert words.endswith("failed: 1 message of queue 'thrice' died (1 max_attempts)\n")
 
 
 def test_work_ends_when_the_queue_is_shut_down(jobs: Shell) -> None:
@@ -101,7 +101,7 @@ def test_work_ends_when_the_queue_is_shut_down(jobs: Shell) -> None:
 
 
 def test_a_failing_function_is_told_on_stderr_and_its_messages_die(jobs: Shell) -> None:
-    jobs("declare", "once", "max_deliveries=1")
+    jobs("declare", "once", "max_attempts=1")
     jobs("put", "once", "x")
     outcome = jobs("work", "once", "jobs:fail", "-n", "0", "--until-empty", expected=1)
     assert "no good" in outcome.words

@@ -36,7 +36,7 @@ def test_each_entry_is_in_exactly_one_queue_whenever_its_claimer_is_killed(broke
     numbers = random.Random(seed)
     with shmq.open(broker_dir, memory="64MiB", patience=0.02) as broker:
         here: Queue = broker.queue("here", max_deaths=1)  # who dies at a claim is no consumer that died at a message
-        there: Queue = broker.queue("there", maxsize=MESSAGES, max_deaths=0, max_deliveries=0)
+        there: Queue = broker.queue("there", maxsize=MESSAGES, max_deaths=0, max_attempts=0)
         put = done = 0
         for turn in range(ROUNDS):
             while put < done + MESSAGES:
@@ -75,7 +75,7 @@ def test_what_a_killed_discarder_has_left_the_next_one_discards(broker_dir: Path
     numbers = random.Random(seed)
     with shmq.open(broker_dir, memory="64MiB") as broker:
         for turn in range(ROUNDS // 4):
-            there: Queue = broker.queue(f"there-{turn}", maxsize=MESSAGES, max_deaths=0, max_deliveries=0)
+            there: Queue = broker.queue(f"there-{turn}", maxsize=MESSAGES, max_deaths=0, max_attempts=0)
             for number in range(MESSAGES):
                 there.put(body_of(number))
             with Offspring(discard, there) as discarder:

@@ -71,7 +71,7 @@ def test_kills_and_stops_amid_delays_lives_and_leases_lose_and_hold_nothing(
     """Shows R7, R8, R11, E11, G2."""
     numbers = random.Random(seed)
     with shmq.open(broker_dir, memory="32MiB", patience=0.02) as broker, family() as children:
-        queue: Queue = broker.queue("timed", lease=LEASE, max_deliveries=0, max_deaths=0, retry_delay=0.002)
+        queue: Queue = broker.queue("timed", lease=LEASE, max_attempts=0, max_deaths=0, retry_delay=0.002)
         started = 0
 
         def start() -> Offspring:

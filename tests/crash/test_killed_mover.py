@@ -80,9 +80,9 @@ def test_a_message_is_in_exactly_one_queue_whenever_its_mover_is_killed(broker_d
     numbers = random.Random(seed)
     with shmq.open(broker_dir, memory="32MiB", patience=0.02) as broker, family() as children:
         queues: list[Queue] = [
-            broker.queue("here", max_deliveries=0, max_deaths=0),
-            broker.queue("there", maxsize=MESSAGES // 2, priorities=2, max_deliveries=0, max_deaths=0),
-            broker.queue("here.dead", max_deliveries=0, max_deaths=0),
+            broker.queue("here", max_attempts=0, max_deaths=0),
+            broker.queue("there", maxsize=MESSAGES // 2, priorities=2, max_attempts=0, max_deaths=0),
+            broker.queue("here.dead", max_attempts=0, max_deaths=0),
         ]
         for number in range(MESSAGES):
             queues[0].put(body_of(number), headers={"n": number})

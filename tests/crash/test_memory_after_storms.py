@@ -24,7 +24,7 @@ LAID_OUT = 4 * GRANULE
 
 
 def declared(broker: shmq.Broker) -> list[Queue]:
-    safe: dict[str, Any] = {"codec": "bytes", "max_deliveries": 0, "max_deaths": 0}
+    safe: dict[str, Any] = {"codec": "bytes", "max_attempts": 0, "max_deaths": 0}
     return [
         broker.queue("work", maxsize=150, **safe),
         broker.queue("fast", maxsize=400, **safe),

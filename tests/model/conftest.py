@@ -25,7 +25,7 @@ SMALL, LARGE = 60, 5000  # most bytes of a body: in its slot, or in a block
 KINDS: Mapping[str, tuple[Mapping[str, Any], int]] = {
     "plain": ({"maxsize": 1000}, SMALL),
     "blocks": ({"maxsize": 1000}, LARGE),
-    "strict": ({"maxsize": 1000, "max_deliveries": 1, "max_deaths": 1}, SMALL),
+    "strict": ({"maxsize": 1000, "max_attempts": 1, "max_deaths": 1}, SMALL),
     "priorities": ({"maxsize": 1000, "priorities": 3}, SMALL),
     "groups": ({"maxsize": 1000, "groups": "shared", "priorities": 2}, SMALL),
     "sticky groups": ({"maxsize": 1000, "groups": "sticky"}, SMALL),
@@ -40,14 +40,14 @@ KINDS: Mapping[str, tuple[Mapping[str, Any], int]] = {
     "flowing reserve": ({"maxsize": 1000, "max_memory": 1, "live_consumers": 1, "temporary": True}, LARGE),
     "flowing levels": ({"maxsize": 1000, "max_memory": 1, "priorities": 10, "live_consumers": 2}, SMALL),
     "flowing strict": (
-        {"maxsize": 1000, "max_memory": 1, "max_deliveries": 1, "max_deaths": 1, "priorities": 2, "groups": "shared"},
+        {"maxsize": 1000, "max_memory": 1, "max_attempts": 1, "max_deaths": 1, "priorities": 2, "groups": "shared"},
         SMALL,
     ),
     "flowing letters": (
-        {"maxsize": 1000, "max_memory": 1, "dead_letter": "", "max_deliveries": 2, "lease": FAR, "max_ttl": FAR},
+        {"maxsize": 1000, "max_memory": 1, "dead_letter": "", "max_attempts": 2, "lease": FAR, "max_ttl": FAR},
         SMALL,
     ),
-    "letters": ({"maxsize": 1000, "dead_letter": "", "max_deliveries": 2, "lease": FAR, "max_ttl": FAR}, SMALL),
+    "letters": ({"maxsize": 1000, "dead_letter": "", "max_attempts": 2, "lease": FAR, "max_ttl": FAR}, SMALL),
 }
 BUILT = {name: kind for name, kind in KINDS.items() if not NOT_BUILT & set(kind[0])}
 

@@ -30,7 +30,7 @@ class CrowdModel:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options: dict[str, Any] = {
-            "maxsize": 0, "max_bytes": 0, "max_deliveries": 20, "max_deaths": 3, "overflow": "wait",
+            "maxsize": 0, "max_bytes": 0, "max_attempts": 20, "max_deaths": 3, "overflow": "wait",
             "retry_delay": (0.0,), "dead_letter_expired": False, "max_ttl": None, "lease": None,
             "live_consumers": None, **options,
         }  # fmt: skip

@@ -80,7 +80,7 @@ class CountsClosing(Actor):
 
 
 class NeverDead(Actor):
-    """Retrying goes on for ever, whatever max_deliveries says."""
+    """Retrying goes on for ever, whatever max_attempts says."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)

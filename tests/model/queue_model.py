@@ -191,7 +191,7 @@ class QueueModel(CrowdModel):
 
     def is_poisoned(self, entry: Entry) -> bool:
         deaths: int = self.options["max_deaths"]
-        deliveries: int = self.options["max_deliveries"]
+        deliveries: int = self.options["max_attempts"]
         return (deaths != 0 and entry.deaths >= deaths) or (deliveries != 0 and entry.attempts >= deliveries)
 
     def owner_of(self, group: str) -> Holder | None:
@@ -225,7 +225,7 @@ class QueueModel(CrowdModel):
             count = "1 process" if len(entry.pids) == 1 else f"{len(entry.pids)} processes"
             self.bury(entry, "max_deaths", f"{count} died with it, {who}")
         else:
-            self.bury(entry, "max_deliveries")
+            self.bury(entry, "max_attempts")
 
     def join(self) -> bool:
         """Is nothing left? The caller buries each message that nobody may be given any more."""
@@ -278,9 +278,9 @@ class QueueModel(CrowdModel):
         entry.state = self.state_for(delay)
 
     def retry(self, entry: Entry, delay: float | None = None, error: str | None = None) -> None:
-        limit, steps = self.options["max_deliveries"], self.options["retry_delay"]
+        limit, steps = self.options["max_attempts"], self.options["retry_delay"]
         if limit != 0 and entry.attempts + 1 >= limit:
-            self.bury(entry, "max_deliveries", error)
+            self.bury(entry, "max_attempts", error)
             return
         if delay is None:
             delay = steps[min(entry.attempts, len(steps) - 1)]
@@ -307,7 +307,7 @@ class QueueModel(CrowdModel):
         death: Death = (reason, error, entry.pids)
         dead_letter = entry.elsewhere()
         dead_letter.state, dead_letter.mortal, dead_letter.death = READY, False, death
-        self.dead = self.dead or QueueModel({"max_deliveries": 0, "max_deaths": 0})
+        self.dead = self.dead or QueueModel({"max_attempts": 0, "max_deaths": 0})
         assert self.dead.accept(dead_letter) is None
         self.counters["dead_lettered"] += 1
 

@@ -19,7 +19,7 @@ from tests.model.world import PLAYERS, SELECTORS, headers, picks, players, selec
 ALTERED = {
     name: values
     for name, values in {
-        "max_deliveries": (0, 1, 2, 20),
+        "max_attempts": (0, 1, 2, 20),
         "max_deaths": (0, 1, 2, 3),
         "maxsize": (0, 2, 5, 1000),
         "max_bytes": (0, 50, 6000),

@@ -30,11 +30,11 @@ def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("method", [None, "fork", "spawn", "forkserver"])
 def test_a_run_counts_what_was_handled_retried_and_dead(broker: shmq.Broker, method: Any) -> None:
-    jobs = broker.queue("jobs", max_deliveries=3)
+    jobs = broker.queue("jobs", max_attempts=3)
     jobs.put_many(range(40))
     processes = 0 if method is None else 2
     counts = shmq.WorkerPool(jobs, handlers.every_outcome, processes=processes, mp_context=method).run(until_empty=True)
-    assert counts == shmq.PoolCounts(handled=32, retried=4 * 2 + 4, dead={"rejected": 4, "max_deliveries": 4})
+    assert counts == shmq.PoolCounts(handled=32, retried=4 * 2 + 4, dead={"rejected": 4, "max_attempts": 4})
     assert counts.died == broker.queue("jobs.dead").qsize() == 8
 
 
@@ -97,18 +97,18 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, place: str, word: str, *, before:
         ("intend", "retried"),
         ("end", "rejected"),
         ("intend", "rejected"),
-        ("end", "max_deliveries"),
-        ("intend", "max_deliveries"),
+        ("end", "max_attempts"),
+        ("intend", "max_attempts"),
     ],
 )
 def test_a_worker_that_is_killed_between_a_settlement_and_its_count_is_counted_right(
     broker: shmq.Broker, monkeypatch: pytest.MonkeyPatch, place: str, word: str, before: bool
 ) -> None:
     killed_at(monkeypatch, place, word, before=before)
-    jobs = broker.queue("jobs", max_deliveries=3)
+    jobs = broker.queue("jobs", max_attempts=3)
     jobs.put_many(range(10))
     counts = shmq.WorkerPool(jobs, handlers.every_outcome, processes=1, mp_context="fork").run(until_empty=True)
-    assert counts.dead == {"rejected": 1, "max_deliveries": 1}
+    assert counts.dead == {"rejected": 1, "max_attempts": 1}
     assert counts.handled == 8
     # A death has the place of the one retry of 5, whose handler fails at its first delivery only.
     assert counts.retried in ((2, 3) if (place, word) == ("intend", "retried") else (3,))
@@ -154,7 +154,7 @@ listen()
 def test_workers_that_are_killed_at_any_moment_leave_the_counts_true(broker: shmq.Broker, seed: int) -> None:
     dice = random.Random(seed)
     count = sized(3000, 20_000)
-    jobs = broker.queue("jobs", max_deaths=0, max_deliveries=3)
+    jobs = broker.queue("jobs", max_deaths=0, max_attempts=3)
     jobs.put_many(range(count))
     pool = shmq.WorkerPool(jobs, handlers.every_outcome, processes=2, mp_context="fork")
     ended = threading.Event()
@@ -184,4 +184,4 @@ def test_workers_that_are_killed_at_any_moment_leave_the_counts_true(broker: shm
     dead = broker.queue("jobs.dead").qsize()
     assert counts.handled + counts.died == count
     assert counts.died == dead
-    assert counts.dead == {"rejected": count // 10, "max_deliveries": count // 10}
+    assert counts.dead == {"rejected": count // 10, "max_attempts": count // 10}

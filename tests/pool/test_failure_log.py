@@ -12,7 +12,7 @@ from tests.pool import handlers
 def test_tracebacks_of_all_attempts_are_logged_where_they_are_asked_for(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    jobs = broker.queue("jobs", max_deliveries=3)
+    jobs = broker.queue("jobs", max_attempts=3)
     jobs.put(3)
     shmq.WorkerPool(jobs, handlers.fail_on_three, processes=1, log_tracebacks=True).run(until_empty=True)
     assert [record.getMessage().count("Traceback") for record in caplog.records] == [1, 1, 1]
@@ -33,7 +33,7 @@ def test_a_message_without_room_among_the_dead_is_told_so_in_its_line(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
     dead_letters = broker.queue("dead_letters", maxsize=1)
-    jobs = broker.queue("jobs", max_deliveries=1, dead_letter="dead_letters")
+    jobs = broker.queue("jobs", max_attempts=1, dead_letter="dead_letters")
     jobs.put_many(["a", "b"])
     with caplog.at_level(logging.ERROR, "shmq.pool"), shmq.WorkerPool(jobs, handlers.fail, processes=0) as running:
 

@@ -62,15 +62,15 @@ def test_what_the_queue_or_the_handler_says_wins_also_if_it_is_0(
 ) -> None:
     monkeypatch.setattr(back_off, "FIRST", LONG)
     monkeypatch.setattr(back_off, "MOST", LONG)
-    jobs = broker.queue("jobs", max_deliveries=5)
+    jobs = broker.queue("jobs", max_attempts=5)
     if given == "made":
-        jobs = broker.queue("others", max_deliveries=5, retry_delay=0)
+        jobs = broker.queue("others", max_attempts=5, retry_delay=0)
     elif given == "altered":
         jobs.alter(retry_delay=0)
     jobs.put(3)
     handler = handlers.retry_at_once if given == "handler" else handlers.fail_on_three
     counts = shmq.WorkerPool(jobs, handler, processes=1).run(until_empty=True)
-    assert counts == shmq.PoolCounts(handled=0, retried=4, dead={"max_deliveries": 1})
+    assert counts == shmq.PoolCounts(handled=0, retried=4, dead={"max_attempts": 1})
 
 
 def test_the_delay_grows_with_the_message_whichever_worker_has_it(
@@ -83,7 +83,7 @@ def test_the_delay_grows_with_the_message_whichever_worker_has_it(
         return 0
 
     monkeypatch.setattr(back_off.BackOff, "delay_ns", note)
-    jobs = broker.queue("jobs", max_deliveries=5)
+    jobs = broker.queue("jobs", max_attempts=5)
     jobs.put(3)
     shmq.WorkerPool(jobs, handlers.fail_on_three, processes=1, max_messages=1, mp_context="fork").run(until_empty=True)
     found = noted.get_many(10, timeout=0)
@@ -160,14 +160,14 @@ def test_a_message_that_a_handler_rejects_is_told_once_with_its_error(
 def test_what_dies_by_a_consumer_is_told_once_with_its_error(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    jobs, others = broker.queue("jobs"), broker.queue("others", max_deliveries=1)
+    jobs, others = broker.queue("jobs"), broker.queue("others", max_attempts=1)
     jobs.put("a")
     others.put("b")
     jobs.receive(timeout=0).reject(ValueError("no such order"))
     others.receive(timeout=0).retry("no carrier again")
     assert said(caplog, "shmq.broker") == [
         "message 1 of queue 'jobs' is dead (rejected: ValueError: no such order); it went to queue 'jobs.dead'",
-        "message 2 of queue 'others' is dead (max_deliveries: no carrier again); it went to queue 'others.dead'",
+        "message 2 of queue 'others' is dead (max_attempts: no carrier again); it went to queue 'others.dead'",
     ]
     record = caplog.records[0]
     assert (record.queue, record.message_id, record.reason) == ("jobs", 1, "rejected")  # type: ignore[attr-defined]
@@ -192,7 +192,7 @@ def test_what_expires_or_was_deleted_with_its_queue_is_no_failure(
 def test_a_result_that_is_refused_is_one_line_that_names_handler_and_type(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture, processes: int
 ) -> None:
-    jobs, results = broker.queue("jobs", max_deliveries=1), broker.queue("results")
+    jobs, results = broker.queue("jobs", max_attempts=1), broker.queue("results")
     jobs.put("a")
     shmq.WorkerPool(jobs, handlers.refuse, processes=processes, results=results).run(until_empty=True)
     (dead,) = broker.queue("jobs.dead").browse()
@@ -207,7 +207,7 @@ def test_of_a_codec_of_ones_own_that_refuses_a_result_its_own_frames_are_shown(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
     results = broker.queue("results", codec=handlers.FAILING)
-    jobs = broker.queue("jobs", max_deliveries=1)
+    jobs = broker.queue("jobs", max_attempts=1)
     jobs.put("a")
     shmq.WorkerPool(jobs, handlers.pid, processes=1, results=results).run(until_empty=True)
     text = said(caplog, "shmq.pool")[0]
@@ -355,10 +355,10 @@ def test_an_exception_that_leads_back_to_itself_is_a_failed_attempt(
     def handle(message: shmq.Message[str]) -> None:
         raise made()
 
-    jobs = broker.queue("jobs", max_deliveries=2, retry_delay=0)
+    jobs = broker.queue("jobs", max_attempts=2, retry_delay=0)
     jobs.put("a")
     counts = shmq.WorkerPool(jobs, handle, processes=0).run(until_empty=True)
-    assert counts == shmq.PoolCounts(handled=0, retried=1, dead={"max_deliveries": 1})
+    assert counts == shmq.PoolCounts(handled=0, retried=1, dead={"max_attempts": 1})
     (dead,) = broker.queue("jobs.dead").browse()
     assert dead.death is not None
     assert "ring" in (dead.death.error or "") or made is without_a_text
@@ -366,7 +366,7 @@ def test_an_exception_that_leads_back_to_itself_is_a_failed_attempt(
 
 
 def test_a_consumer_of_ones_own_survives_such_exceptions_too(broker: shmq.Broker) -> None:
-    jobs = broker.queue("jobs", max_deliveries=1)
+    jobs = broker.queue("jobs", max_attempts=1)
     for made in (itself, a_group_of_itself, nested):
         jobs.put("a")
         with pytest.raises((ValueError, ExceptionGroup)), jobs.receive(timeout=0):

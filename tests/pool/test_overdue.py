@@ -32,11 +32,11 @@ def test_a_worker_whose_message_its_lease_has_taken_is_killed_and_told(
 
 
 def test_a_message_that_hangs_each_time_is_dead_after_its_attempts(broker: shmq.Broker) -> None:
-    jobs = broker.queue("jobs", lease=1.0, max_deliveries=2)
+    jobs = broker.queue("jobs", lease=1.0, max_attempts=2)
     jobs.put_many(["hang", "food"])
     shmq.WorkerPool(jobs, handlers.hang, processes=1).run(until_empty=True)
     (dead,) = broker.queue("jobs.dead").browse()
-    assert (dead.body, dead.death.reason if dead.death else None) == ("hang", "max_deliveries")
+    assert (dead.body, dead.death.reason if dead.death else None) == ("hang", "max_attempts")
     assert jobs.statistics().acked == 1
 
 

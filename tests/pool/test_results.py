@@ -76,12 +76,12 @@ def test_work_that_was_not_done_is_a_failed_attempt(
 ) -> None:
     """Shows G2."""
     done.clear()
-    jobs = broker.queue("jobs", max_deliveries=2, retry_delay=0)
+    jobs = broker.queue("jobs", max_attempts=2, retry_delay=0)
     jobs.put("a")
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # such as: coroutine was never awaited
         counts = shmq.WorkerPool(jobs, handler, processes=0, results=broker.queue("results")).run(until_empty=True)
-    assert counts == shmq.PoolCounts(handled=0, retried=1, dead={"max_deliveries": 1})
+    assert counts == shmq.PoolCounts(handled=0, retried=1, dead={"max_attempts": 1})
     (dead,) = broker.queue("jobs.dead").browse()
     assert dead.death is not None
     assert words in (dead.death.error or "")

@@ -61,14 +61,14 @@ def test_a_run_ends_when_the_queue_is_shut_down_and_drained(broker: shmq.Broker,
 def test_a_message_that_always_fails_is_dead_with_its_traceback_and_the_others_are_done(
     broker: shmq.Broker, processes: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    jobs, results = broker.queue("jobs", max_deliveries=4), broker.queue("results")
+    jobs, results = broker.queue("jobs", max_attempts=4), broker.queue("results")
     jobs.put_many(range(6))
     pool(jobs, handlers.fail_on_three, processes, results=results).run(until_empty=True)
     assert sorted(results.get_many(1000, timeout=0)) == [0, 1, 2, 4, 5]
     (dead,) = broker.queue("jobs.dead").browse()
     assert dead.body == 3
     assert dead.death is not None
-    assert dead.death.reason == "max_deliveries"
+    assert dead.death.reason == "max_attempts"
     assert "LookupError: three" in (dead.death.error or "")
     dead_id = 1 + dead.body
     logged = [record for record in caplog.records if record.name == "shmq.pool"]
@@ -86,7 +86,7 @@ def test_a_message_that_always_fails_is_dead_with_its_traceback_and_the_others_a
 
 
 def test_a_handler_that_leaves_by_sys_exit_fails_like_any_other(broker: shmq.Broker) -> None:
-    jobs = broker.queue("jobs", max_deliveries=2)
+    jobs = broker.queue("jobs", max_attempts=2)
     jobs.put("x")
     pool(jobs, handlers.leave, 1).run(until_empty=True)
     (dead,) = broker.queue("jobs.dead").browse()
@@ -95,7 +95,7 @@ def test_a_handler_that_leaves_by_sys_exit_fails_like_any_other(broker: shmq.Bro
 
 
 def test_a_result_that_cannot_be_put_is_a_failure_of_its_message(broker: shmq.Broker) -> None:
-    jobs = broker.queue("jobs", max_deliveries=2)
+    jobs = broker.queue("jobs", max_attempts=2)
     jobs.put("no bytes")
     pool(jobs, handlers.poison, 1, results=broker.queue("results", codec="bytes")).run(until_empty=True)
     (dead,) = broker.queue("jobs.dead").browse()
@@ -317,7 +317,7 @@ def test_whatever_takes_one_argument_is_a_handler(broker: shmq.Broker, handler: 
 def test_the_traceback_of_a_failure_begins_in_the_handler(
     broker: shmq.Broker, processes: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    jobs = broker.queue("jobs", max_deliveries=1)
+    jobs = broker.queue("jobs", max_attempts=1)
     jobs.put("it")
     pool(jobs, handlers.fail, processes).run(until_empty=True)
     (dead,) = broker.queue("jobs.dead").browse()

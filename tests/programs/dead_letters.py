@@ -20,7 +20,7 @@ def handle(m: shmq.Message[dict[str, Any]]) -> None:           # any other excep
 
 
 broker = shmq.open("shop.shmq")
-orders = broker.queue("orders", max_deliveries=5)
+orders = broker.queue("orders", max_attempts=5)
 shmq.WorkerPool(orders, handle, processes=0).run()             # in this thread, until Ctrl-C or orders.shutdown()
 
 dead = broker.queue("orders.dead")             # later: look

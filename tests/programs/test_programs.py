@@ -78,7 +78,7 @@ CHARGE = """
 
 def test_retries_and_dead_letters(tmp_path: Path) -> None:
     with opened(tmp_path, "shop.shmq") as broker:
-        orders = broker.queue("orders", max_deliveries=5)
+        orders = broker.queue("orders", max_attempts=5)
         orders.put_many({"id": n} for n in range(5))
         with Child(source("dead_letters", charge=CHARGE), folder=tmp_path) as child:
             orders.join(timeout=60)
@@ -88,7 +88,7 @@ def test_retries_and_dead_letters(tmp_path: Path) -> None:
     text = "\n".join(lines)
     assert "reason='rejected'" in text
     assert "no customer" in text
-    assert "reason='max_deliveries'" in text
+    assert "reason='max_attempts'" in text
     assert "the bank says no" in text
     assert (tmp_path / "tried").exists()
 

@@ -79,7 +79,7 @@ def test_claims_whose_queue_was_deleted_are_told(broker: shmq.Broker, made_anew:
     source.close()
     broker.queue(CLAIMS).delete()
     if made_anew:
-        broker.queue(CLAIMS, max_deliveries=0, max_deaths=0).put_many([b"other"] * 10)
+        broker.queue(CLAIMS, max_attempts=0, max_deaths=0).put_many([b"other"] * 10)
     again = planner(broker)
     with pytest.raises(DataLost, match="was made anew since the checkpoint"):
         again.partitions(start, end)

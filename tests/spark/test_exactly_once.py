@@ -273,7 +273,7 @@ def test_more_than_the_queue_of_the_claims_holds_goes_through(
     broker: shmq.Broker, orders: shmq.Queue[Any], room: int, available_now: bool
 ) -> None:
     """Spark acknowledges a batch while it plans the next one: one without rows, where there is no room for a claim."""
-    broker.queue(claims_name("orders", "etl"), maxsize=room, max_deliveries=0, max_deaths=0)
+    broker.queue(claims_name("orders", "etl"), maxsize=room, max_attempts=0, max_deaths=0)
     orders.put_many(rows(ROWS))
     Engine(Checkpoint(), source(broker), sink(broker)).run(available_now=available_now)
     assert taken(broker.queue("results")) == rows(ROWS)

@@ -145,7 +145,7 @@ def test_a_driver_that_is_killed_before_the_commit_of_its_sink_has_published_not
     """Somebody else publishes, so the commit waits for its turn when all rows of the batch are staged."""
     results, log = broker.queue("results"), tmp_path / "log.txt"
     arguments = [*program(tmp_path, STREAM), "path", broker.path or "", str(tmp_path / "checkpoint"), "local[2,2]"]
-    notes = broker.queue(published_name("results"), max_deliveries=0, max_deaths=0)
+    notes = broker.queue(published_name("results"), max_attempts=0, max_deaths=0)
     with notes.consumer(exclusive=True), running(arguments, log) as driver:
         until(lambda: sum(stage.qsize() for stage in undecided(results)) == 500, driver)
         end(driver)

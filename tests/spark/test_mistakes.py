@@ -98,7 +98,7 @@ def test_claims_that_are_gone_are_told_and_left_out_only_if_the_option_says_so(
     spark: SparkSession, broker: shmq.Broker, tmp_path: Path, what: str, text: str
 ) -> None:
     """The last batch is not in the commit log, so it is read again."""
-    checkpoint, claims = tmp_path / "checkpoint", broker.queue(claims_name("orders", "etl"), max_deliveries=0)
+    checkpoint, claims = tmp_path / "checkpoint", broker.queue(claims_name("orders", "etl"), max_attempts=0)
     stopped_amid(spark, broker, checkpoint)
     (checkpoint / "commits" / str(ROWS // BATCH - 1)).unlink()
     (checkpoint / "commits" / f".{ROWS // BATCH - 1}.crc").unlink()
@@ -108,7 +108,7 @@ def test_claims_that_are_gone_are_told_and_left_out_only_if_the_option_says_so(
     else:
         claims.delete()
         if what == "remade":
-            broker.queue(claims.name, max_deliveries=0, max_deaths=0)
+            broker.queue(claims.name, max_attempts=0, max_deaths=0)
     with pytest.raises(Exception, match=f"DataLost: .*{text}.*failOnDataLoss=false"):
         run(spark, broker, checkpoint)
     assert broker.queue("orders").qsize() == 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import shmq
 
-QUEUES = {"plain": {}, "limited": {"maxsize": 300}, "poison": {"max_deaths": 2, "max_deliveries": 3}}
+QUEUES = {"plain": {}, "limited": {"maxsize": 300}, "poison": {"max_deaths": 2, "max_attempts": 3}}
 SIZES = (0, 20, 300, 5000, 40_000)
 
 

@@ -118,8 +118,8 @@ class QueueOptions(TypedDict, total=False):
     One that shmq does not know is a TypeError, one of a stage that is not built yet a ValueError that says so.
 
     Example:
-        >>> jobs = broker.queue("jobs", max_deliveries=5)
-        >>> jobs.options["max_deliveries"], jobs.options["max_deaths"]
+        >>> jobs = broker.queue("jobs", max_attempts=5)
+        >>> jobs.options["max_attempts"], jobs.options["max_deaths"]
         (5, 3)
     """
 

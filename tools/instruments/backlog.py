@@ -111,7 +111,7 @@ class Backlog:
         self.doubts: list[tuple[int, int, int]] = []  # producer, and the messages of a put that was killed
         self.broker = shmq.open(self.url, memory=BUDGET, patience=0.1)
         self.queue: Any = self.broker.queue(
-            "backlog", codec="bytes", max_memory=IN_MEMORY, max_deliveries=0, max_deaths=0
+            "backlog", codec="bytes", max_memory=IN_MEMORY, max_attempts=0, max_deaths=0
         )
         self.segment = Path("/dev/shm", json.loads(Path(self.url, "segment").read_text())["name"])
         self.bytes = os.open(self.segment, os.O_RDONLY)

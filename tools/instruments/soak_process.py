@@ -64,7 +64,7 @@ def declare(broker: shmq.Broker, index: int) -> Any:
         options["max_memory"] = IN_MEMORY
     if index == DEEP_RANKED:
         options["groups"] = "shared"
-    return broker.queue(name, codec="bytes", maxsize=maxsize, max_deliveries=0, max_deaths=0, **options)
+    return broker.queue(name, codec="bytes", maxsize=maxsize, max_attempts=0, max_deaths=0, **options)
 
 
 def is_rising() -> bool:

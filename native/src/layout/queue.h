@@ -270,7 +270,7 @@ typedef struct shmq_queue_shm {
 
     shmq_a64 given; /* bit per enum shmq_setting */
     shmq_a64 maxsize;
-    shmq_a32 max_deliveries;
+    shmq_a32 max_attempts;
     shmq_a32 max_deaths;
     shmq_a32 checksum;
     shmq_a32 temporary;
@@ -331,7 +331,7 @@ SHMQ_OFFSET(shmq_queue_shm, created_ns, 16);
 SHMQ_OFFSET(shmq_queue_shm, name, 128);
 SHMQ_OFFSET(shmq_queue_shm, given, 384);
 SHMQ_OFFSET(shmq_queue_shm, maxsize, 392);
-SHMQ_OFFSET(shmq_queue_shm, max_deliveries, 400);
+SHMQ_OFFSET(shmq_queue_shm, max_attempts, 400);
 SHMQ_OFFSET(shmq_queue_shm, max_deaths, 404);
 SHMQ_OFFSET(shmq_queue_shm, checksum, 408);
 SHMQ_OFFSET(shmq_queue_shm, temporary, 412);

@@ -10,7 +10,7 @@ enum shmq_setting {
     SHMQ_SET_MAXSIZE = 0,
     SHMQ_SET_SLOT_SIZE = 1,
     SHMQ_SET_TEMPORARY = 2,
-    SHMQ_SET_MAX_DELIVERIES = 3,
+    SHMQ_SET_MAX_ATTEMPTS = 3,
     SHMQ_SET_MAX_DEATHS = 4,
     SHMQ_SET_CHECKSUM = 5,
     SHMQ_SET_DEAD_LETTER = 6,
@@ -39,7 +39,7 @@ typedef struct shmq_declaration {
     uint64_t maxsize;
     uint64_t slot_size;
     uint64_t temporary;
-    uint64_t max_deliveries;
+    uint64_t max_attempts;
     uint64_t max_deaths;
     uint64_t checksum;
     const char *dead_letter;

@@ -9,17 +9,17 @@
 
 shmq_why shmq_poison_of(const shmq_queue *q, const shmq_delivery *d) {
     uint32_t max_deaths = shmq_load_relaxed(&q->page->max_deaths);
-    uint32_t max_deliveries = shmq_load_relaxed(&q->page->max_deliveries);
+    uint32_t max_attempts = shmq_load_relaxed(&q->page->max_attempts);
     if (d->deaths != 0 && max_deaths != 0 && d->deaths >= max_deaths) {
         return SHMQ_WHY_DEATHS;
     }
-    bool failed = d->delivery != 0 && max_deliveries != 0 && d->delivery >= max_deliveries;
+    bool failed = d->delivery != 0 && max_attempts != 0 && d->delivery >= max_attempts;
     return failed ? SHMQ_WHY_DELIVERIES : SHMQ_LIVES;
 }
 
 bool shmq_is_last_attempt(const shmq_queue *q, const shmq_delivery *d) {
-    uint32_t max_deliveries = shmq_load_relaxed(&q->page->max_deliveries);
-    return max_deliveries != 0 && d->delivery + UINT32_C(1) >= max_deliveries;
+    uint32_t max_attempts = shmq_load_relaxed(&q->page->max_attempts);
+    return max_attempts != 0 && d->delivery + UINT32_C(1) >= max_attempts;
 }
 
 bool shmq_delivery_resolve_block(const shmq_ring *r, shmq_delivery *d) {

@@ -36,7 +36,7 @@ static shmq_row_use considers(void *context, const shmq_delivery *row) {
 static uint64_t terms_of(const shmq_queue *q) {
     const shmq_queue_shm *page = q->page;
     uint64_t terms = shmq_load_seq(&page->settings.seal);
-    const uint64_t limits[] = {shmq_load_seq(&page->max_deliveries), shmq_load_seq(&page->max_deaths),
+    const uint64_t limits[] = {shmq_load_seq(&page->max_attempts), shmq_load_seq(&page->max_deaths),
                                shmq_load_seq(&page->settings.max_ttl_ns)};
     for (uint32_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         terms = (terms ^ limits[i]) * UINT64_C(0x9e3779b97f4a7c15);
@@ -135,7 +135,7 @@ static shmq_status steal_of(shmq_ring *level, uint64_t until, shmq_delivery *d) 
 shmq_status shmq_steal_poisoned(shmq_queue *q, shmq_delivery *d) {
     uint64_t until = shmq_now_ns() + q->m->patience_ns;
     shmq_status failed = SHMQ_EMPTY;
-    if (shmq_load_relaxed(&q->page->max_deliveries) == 0 && shmq_load_relaxed(&q->page->max_deaths) == 0) {
+    if (shmq_load_relaxed(&q->page->max_attempts) == 0 && shmq_load_relaxed(&q->page->max_deaths) == 0) {
         return SHMQ_EMPTY;
     }
     shmq_flow_mend(q); /* what a dead mover has left on its way is AVAILABLE again, or a row */

@@ -90,7 +90,7 @@ TEST(what_failed_too_often_is_found_on_the_disk_of_each_level) {
         CHECK(shmq_flow_is_on(shmq_load_seq(&shmq_level_ring(q, level)->flow)));
         CHECK(shmq_load_seq(&shmq_level_ring(q, level)->tried) != 0);
     }
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     for (uint32_t rest = LEVELS; rest-- > 0;) {
         for (uint64_t i = rest; i < 90; i += LEVELS) {
             if (i % 10 == 0) {

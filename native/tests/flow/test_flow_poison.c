@@ -61,7 +61,7 @@ TEST(they_are_found_on_disk_in_their_order_and_others_stay_there) {
     begin_failed();
     shmq_delivery d;
     CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY); /* no limit */
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     uint64_t rows = shmq_flow_rows(q), low = shmq_load_seq(&q->first.shm->low);
     steal_failed(0, slots, EVERY);
     CHECK_EQUAL(rows - shmq_flow_rows(q), (slots + EVERY - 1) / EVERY - (low + EVERY - 1) / EVERY);
@@ -87,7 +87,7 @@ TEST(they_are_found_in_the_order_of_places_wherever_they_lie) {
     CHECK(number_of(&front) == first && front.depth == q->levels);
     CHECK_EQUAL(shmq_release(q, &front, true), SHMQ_OK);
     CHECK(shmq_load_seq(&q->first.shm->low) < among);
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     steal_failed(first, slots, EVERY);
     get_rest(first, slots, EVERY, 2 * slots);
     end();
@@ -110,13 +110,13 @@ TEST(each_row_is_looked_at_once_until_the_settings_change) {
     fail_some(slots, EVERY);
     fail_some(slots, 2 * EVERY);
     put_numbers(q, slots, slots);
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 2);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 2);
     steal_failed(0, slots, 2 * EVERY);
     looks_at_no_row();
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 3);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 3);
     steal_failed(0, 0, EVERY);
     looks_at_no_row();
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     steal_each(EVERY, slots, 2 * EVERY);
     looks_at_no_row();
     get_rest(0, slots, EVERY, 2 * slots);
@@ -127,7 +127,7 @@ TEST(where_none_has_failed_nobody_looks_at_rows) {
     begin();
     slots = shmq_slot_count(&q->first);
     put_numbers(q, 0, slots);
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     fail_some(slots / 4, slots * 4 + 1); /* 0 */
     shmq_delivery held;
     CHECK_EQUAL(shmq_steal(&q->first, 0, true, &held), SHMQ_OK); /* so it stays in memory */
@@ -147,13 +147,13 @@ TEST(what_cannot_come_in_now_is_found_later) {
     uint64_t count = 0, low = shmq_load_seq(&q->first.shm->low);
     uint64_t patience = m->patience_ns;
     m->patience_ns = 1000000;
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     shmq_mover t;
     CHECK_EQUAL(shmq_turn_begin(&t, &theirs->first), SHMQ_OK);
     steal_failed(0, low, EVERY); /* no row comes before these */
     shmq_turn_end(&t);
     m->patience_ns = patience;
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 0);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 0);
     shmq_status status;
     while ((status = shmq_receive(theirs, &(shmq_taking){.owner = shmq_self(theirs)}, &held[count])) == SHMQ_OK) {
         count++;
@@ -164,7 +164,7 @@ TEST(what_cannot_come_in_now_is_found_later) {
     while ((held[near].position & front->mask) != (shmq_load_seq(&front->shm->tail) & front->mask)) {
         near++; /* the one in the way of the next one that comes in */
     }
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     steal_failed(0, 0, EVERY);
     CHECK_EQUAL(shmq_settle(theirs, &held[near]), SHMQ_OK);
     steal_failed(first, first + 1, EVERY);
@@ -184,7 +184,7 @@ TEST(they_have_a_quarter_of_the_slots_at_most) {
     put_numbers(q, 0, slots);
     fail_some(slots, 1);
     put_numbers(q, slots, slots);
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     uint64_t low = shmq_load_seq(&q->first.shm->low), count = 0;
     while (shmq_steal_poisoned(q, &kept[count]) == SHMQ_OK) {
         CHECK_EQUAL(number_of(&kept[count]), count);
@@ -219,7 +219,7 @@ TEST(those_that_a_consumer_chose_do_not_go_first) {
     }
     shmq_subscription_end(&by);
     CHECK(count > shmq_slot_count(shmq_front_of(&q->first)) / 32);
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     shmq_delivery d;
     for (uint64_t i = 0; i < 2 * slots; i++) {
         bool failed = (i % EVERY == 0 && i < slots) || (i % EVERY == rest && i / EVERY < count);
@@ -244,7 +244,7 @@ TEST(their_space_on_disk_is_free_as_they_go) {
     put_numbers(q, 0, slots);
     fail_some(slots, 1);
     put_numbers(q, slots, slots);
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     uint64_t low = shmq_load_seq(&q->first.shm->low), size = shmq_flow_size(q);
     shmq_delivery d;
     for (uint64_t i = 0; i < low + 500; i++) {
@@ -262,7 +262,7 @@ TEST(what_a_dead_mover_has_left_on_its_way_is_found) {
     begin();
     put_numbers(q, 0, 8);
     fail_some(8, 1);
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
@@ -287,13 +287,13 @@ TEST(under_an_open_seal_each_row_is_looked_at_once_too) {
     shmq_a64 *seal = &q->page->settings.seal;
     uint64_t sealed = shmq_load_seq(seal);
     shmq_store_seq(seal, sealed | UINT64_C(1) << 32);
-    shmq_store_seq(&q->page->max_deliveries, 2);
+    shmq_store_seq(&q->page->max_attempts, 2);
     steal_failed(0, 0, EVERY);
     looks_at_no_row();
-    shmq_store_seq(&q->page->max_deliveries, 1);
+    shmq_store_seq(&q->page->max_attempts, 1);
     steal_failed(0, slots, EVERY);
     looks_at_no_row();
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 3);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 3);
     get_rest(0, slots, EVERY, 2 * slots);
     end();
 }
@@ -314,7 +314,7 @@ TEST(what_has_expired_too_is_left_to_that) {
     while (shmq_now_ns() < ends) {
         shmq_pause();
     }
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     uint64_t rows = shmq_flow_rows(q), low = shmq_load_seq(&q->first.shm->low);
     shmq_delivery d;
     for (uint64_t i = 0; i < slots - EVERY; i++) {
@@ -332,7 +332,7 @@ TEST(what_has_expired_too_is_left_to_that) {
 TEST(rows_that_cannot_be_read_are_told_of) {
     begin_failed();
     faulty_begin(m);
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     uint64_t low = shmq_load_seq(&q->first.shm->low);
     shmq_delivery d;
     for (uint64_t i = 0; i < low; i += EVERY) {

@@ -196,7 +196,7 @@ static void files_of_failed(void) {
         CHECK_EQUAL(shmq_release(q, &held[i], i % 3 == 0), SHMQ_OK);
     }
     put_small(40);
-    scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 1);
+    scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 1);
     CHECK(shmq_load_seq(&q->first.shm->tried) > 20);
 }
 
@@ -211,7 +211,7 @@ static void steal_failed(shmq_member *by, shmq_queue *of) {
     CHECK(said(0) == GONE && said(27) == GONE && said(28) == ACCEPTED);
 }
 
-static void forgive(void) { scratch_alter(q, SHMQ_SET_MAX_DELIVERIES, 0); }
+static void forgive(void) { scratch_alter(q, SHMQ_SET_MAX_ATTEMPTS, 0); }
 
 static shmq_queue *bind(shmq_member *by) { return scratch_flowing(by, "backlog", MEMORY); }
 

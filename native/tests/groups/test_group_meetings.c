@@ -3,7 +3,7 @@
 
 static shmq_queue *grouped(shmq_member *m, const char *name) {
     shmq_declaration d = {.given =
-                              (1u << SHMQ_SET_GROUPS) | (1u << SHMQ_SET_MAX_DEATHS) | (1u << SHMQ_SET_MAX_DELIVERIES),
+                              (1u << SHMQ_SET_GROUPS) | (1u << SHMQ_SET_MAX_DEATHS) | (1u << SHMQ_SET_MAX_ATTEMPTS),
                           .grouping = SHMQ_GROUPS_SHARED,
                           .create = true};
     return scratch_declare(m, name, d, 0);

@@ -23,7 +23,7 @@ static shmq_declaration all_settings(void) {
                               .maxsize = 100,
                               .slot_size = 256,
                               .temporary = 1,
-                              .max_deliveries = 5,
+                              .max_attempts = 5,
                               .max_deaths = 2,
                               .checksum = 1,
                               .dead_letter = "dead",
@@ -65,7 +65,7 @@ TEST(test_what_was_given_is_kept_and_another_value_is_refused) {
     others[SHMQ_SET_MAXSIZE].maxsize = 7;
     others[SHMQ_SET_SLOT_SIZE].slot_size = 128;
     others[SHMQ_SET_TEMPORARY].temporary = 0;
-    others[SHMQ_SET_MAX_DELIVERIES].max_deliveries = 9;
+    others[SHMQ_SET_MAX_ATTEMPTS].max_attempts = 9;
     others[SHMQ_SET_MAX_DEATHS].max_deaths = 9;
     others[SHMQ_SET_CHECKSUM].checksum = 0;
     others[SHMQ_SET_DEAD_LETTER].dead_letter = "gone";
@@ -129,7 +129,7 @@ TEST(test_what_nobody_gave_is_set_by_the_first_who_does) {
     CHECK_EQUAL(shmq_setting_value(q->page, SHMQ_SET_EXPIRES), SHMQ_NEVER);
     CHECK_EQUAL(shmq_retry_delay_ns(q->page, 1), 0);
     CHECK_EQUAL(declare(&again, &d, &differs), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&q->page->max_deliveries), 5);
+    CHECK_EQUAL(shmq_load_seq(&q->page->max_attempts), 5);
     CHECK_EQUAL(shmq_load_seq(&q->page->max_deaths), 2);
     char dead_letter[SHMQ_NAME_MAX];
     CHECK_EQUAL(shmq_dead_letter(q->page, dead_letter), 4);

@@ -219,7 +219,7 @@ TEST(what_failed_too_often_is_found_on_every_level) {
     CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
     shmq_delivery taken = receive(q, shmq_self(q));
     CHECK_EQUAL(number_of(&taken), 1);
-    shmq_store_seq(&q->page->max_deliveries, 1);
+    shmq_store_seq(&q->page->max_attempts, 1);
     while (shmq_now_ns() < at) {
         shmq_pause();
     }

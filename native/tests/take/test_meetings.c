@@ -3,7 +3,7 @@
 
 static shmq_queue *plain(shmq_member *m, const char *name) {
     shmq_declaration d = {
-        .given = (1u << SHMQ_SET_MAX_DEATHS) | (1u << SHMQ_SET_MAX_DELIVERIES), .checksum = true, .create = true};
+        .given = (1u << SHMQ_SET_MAX_DEATHS) | (1u << SHMQ_SET_MAX_ATTEMPTS), .checksum = true, .create = true};
     return scratch_declare(m, name, d, 0);
 }
 

@@ -137,7 +137,7 @@ TEST(attempts_are_counted_as_far_as_the_field_goes) {
     CHECK_EQUAL(shmq_release(q, &d, true), SHMQ_OK);
     CHECK_EQUAL(shmq_slot_at(&q->first, d.position)->delivery, UINT16_MAX);
     CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_OK);
-    shmq_store_seq(&q->page->max_deliveries, 3);
+    shmq_store_seq(&q->page->max_attempts, 3);
     CHECK_EQUAL(shmq_offer_acquire(q, &d), SHMQ_POISONED);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     end();

@@ -121,7 +121,7 @@ static void what_failed_too_often_is_acquired_to_be_buried(shmq_queue *q, bool l
     unsigned char place[SHMQ_COPY_BYTES];
     shmq_queue_wait of[1] = {{.q = q, .owner = shmq_self(q)}};
     const shmq_taking t = {.owner = shmq_self(q), .copy = place};
-    shmq_store_relaxed(&q->page->max_deliveries, 1);
+    shmq_store_relaxed(&q->page->max_attempts, 1);
     if (large) {
         put_large(q);
     } else {
@@ -136,7 +136,7 @@ static void what_failed_too_often_is_acquired_to_be_buried(shmq_queue *q, bool l
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
     CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_POISONED);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
-    shmq_store_relaxed(&q->page->max_deliveries, 0);
+    shmq_store_relaxed(&q->page->max_attempts, 0);
 }
 
 static void a_queue_that_is_deleted_says_so(shmq_queue *q) {

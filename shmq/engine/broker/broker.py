@@ -136,7 +136,7 @@ class Broker:
             "bytes", "pickle" (any object; the only way to unpickle) or a Codec.
         create: False: NotFound when there is none.
         options: maxsize, max_bytes, max_memory, slot_size, overflow, priorities, groups, live_consumers, max_ttl,
-            expires, lease, retry_delay, max_deliveries, max_deaths, dead_letter, dead_letter_expired, temporary,
+            expires, lease, retry_delay, max_attempts, max_deaths, dead_letter, dead_letter_expired, temporary,
             checksum, alerts: help(shmq.QueueOptions) tells of each. An option that is not given is taken as it is. One
             that is given must equal the value that was given before. The first call that gives an option sets it, so
             the start order does not matter.

@@ -64,7 +64,7 @@ def queue_of_claims(broker: Broker, name: str, *, create: bool = True) -> Queue[
 
     Raises what Broker.queue() raises.
     """
-    return broker.queue(name, create=create, max_deliveries=0, max_deaths=0)
+    return broker.queue(name, create=create, max_attempts=0, max_deaths=0)
 
 
 class Claimer:

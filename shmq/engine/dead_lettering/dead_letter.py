@@ -92,7 +92,7 @@ def is_for_the_dead(queue: OpenQueue) -> bool:
     if not queue.name.endswith(SUFFIX):
         return False
     settings = settings_of(queue)
-    return not settings["given"] & _NAMED and settings["max_deliveries"] == 0 and settings["max_deaths"] == 0
+    return not settings["given"] & _NAMED and settings["max_attempts"] == 0 and settings["max_deaths"] == 0
 
 
 def _dead_letter_queue(queue: OpenQueue) -> OpenQueue:
@@ -113,7 +113,7 @@ def _declared(queue: OpenQueue) -> OpenQueue:
 
     if not is_named(queue):
         try:
-            unlimited = QueueSettings(max_deliveries=0, max_deaths=0)
+            unlimited = QueueSettings(max_attempts=0, max_deaths=0)
             return declared(membership, name, unlimited, create=True, opened=opened)
         except ShmqError:
             pass  # somebody made it with limits of his own: his they are

@@ -39,7 +39,7 @@ def retry(queue: OpenQueue, delivery: Delivery, error: BaseException | str | Non
     if pool is not None:
         pool.fails(delivery)
     if delivery.is_last_attempt:
-        return move_to_dead_letters(queue, delivery, "max_deliveries", error)
+        return move_to_dead_letters(queue, delivery, "max_attempts", error)
     return delivery.release(True, retry_delay_ns(queue, delivery) if delay_ns is None else delay_ns)
 
 
@@ -52,7 +52,7 @@ def reject(queue: OpenQueue, delivery: Delivery, error: BaseException | str | No
 
 def dead_letter_found(queue: OpenQueue, delivery: Delivery) -> None:
     """It died too often before this delivery, or has expired; it is not handed out again."""
-    reason = delivery.why_dead or "max_deliveries"
+    reason = delivery.why_dead or "max_attempts"
     if reason == "expired":
         settle_expired(queue, delivery)
         return

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FailureReason", "TakingPool"]
 
-FailureReason = Literal["rejected", "max_deliveries", "max_deaths"]  # those of which the log tells
+FailureReason = Literal["rejected", "max_attempts", "max_deaths"]  # those of which the log tells
 
 
 class TakingPool(Protocol):

@@ -331,7 +331,7 @@ class Message(MessageHandle, Generic[T]):
         self._end(delivery.release(False, delay_ns), "released")
 
     def retry(self, error: BaseException | str | None = None, *, delay: float | None = None) -> None:
-        """Failed: back in its place, counted; at max_deliveries it is dead, with `error` as the reason.
+        """Failed: back in its place, counted; at max_attempts it is dead, with `error` as the reason.
         AMQP 1.0: modified, with delivery-failed.
 
         error: why; an exception with its traceback, or a text. Kept with a dead message, see Message.death.

@@ -189,7 +189,7 @@ class Queue(QueueManagement, Generic[T]):
             raise CorruptionError(
                 f"the checksum of a message of queue {self._name!r} does not match its body",
                 figures=f"position {delivery.position}, {quantity(delivery.size, 'byte')}",
-                remedy="after max_deliveries attempts it is among the dead; shmq check tells more",
+                remedy="after max_attempts attempts it is among the dead; shmq check tells more",
             )
         try:
             body = decode(delivery.content, content_type, data, self._codec)

@@ -162,7 +162,7 @@ class QueueManagement(OpenQueue):
     def join(self, *, timeout: float | None = None) -> None:
         """Wait until nothing is ready, delayed or unsettled. It waits for messages that are put meanwhile, too.
 
-        Messages that no consumer may have any more (max_deliveries, max_deaths) go to the dead letters meanwhile, from
+        Messages that no consumer may have any more (max_attempts, max_deaths) go to the dead letters meanwhile, from
         memory and from disk.
 
         timeout: seconds; None waits for ever, 0 only looks.
@@ -245,7 +245,7 @@ class QueueManagement(OpenQueue):
         ValueError, TypeError for an unfit one; NotFound, Closed. Producers that wait for room look again.
 
         Example:
-            >>> queue.alter(maxsize=500, max_deliveries=5)
+            >>> queue.alter(maxsize=500, max_attempts=5)
             >>> queue.options["maxsize"]
             500
         """

@@ -27,7 +27,7 @@ _SHARE: Final = 3  # requests take this part of the memory at most, so that ther
 def requests_of(broker: Broker, memory: int) -> Queue[bytes]:
     """The queue of requests, made by whoever comes first."""
     # No batch is ever given up here: the pool itself answers for one that kills its workers.
-    return broker.queue(_NAME, codec="bytes", max_bytes=memory // _SHARE, max_deliveries=0, max_deaths=0)
+    return broker.queue(_NAME, codec="bytes", max_bytes=memory // _SHARE, max_attempts=0, max_deaths=0)
 
 
 def replies_named(broker: Broker, name: str) -> Queue[bytes] | None:

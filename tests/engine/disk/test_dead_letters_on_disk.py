@@ -48,7 +48,7 @@ def ack_new(queue: shmq.Queue[Any], count: int) -> None:
 
 
 def test_leases_that_ended_before_the_flow(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs", max_deliveries=1, lease=0.2)
+    queue = broker.queue("jobs", max_attempts=1, lease=0.2)
     queue.put_many([body(number) for number in range(FEW)])
     held = queue.receive_many(FEW, timeout=0)
     eventually(lambda: queue.statistics().ready == FEW)
@@ -63,11 +63,11 @@ def test_leases_that_ended_before_the_flow(broker: shmq.Broker) -> None:
             message.ack()
 
 
-@pytest.mark.parametrize("limit", ["max_deliveries", "max_deaths"])
+@pytest.mark.parametrize("limit", ["max_attempts", "max_deaths"])
 def test_a_limit_that_is_lowered_when_they_are_there(broker_dir: Path, broker: shmq.Broker, limit: str) -> None:
     queue = broker.queue("jobs", lease=None)
     queue.put_many([body(number) for number in range(FEW)])
-    if limit == "max_deliveries":
+    if limit == "max_attempts":
         for message in queue.receive_many(FEW, timeout=0):
             message.retry()
     else:
@@ -78,8 +78,8 @@ def test_a_limit_that_is_lowered_when_they_are_there(broker_dir: Path, broker: s
     with pytest.raises(shmq.Timeout):
         queue.join(timeout=0)
     assert numbers(queue) == list(range(FEW + 4))
-    if limit == "max_deliveries":
-        queue.alter(max_deliveries=1)
+    if limit == "max_attempts":
+        queue.alter(max_attempts=1)
     else:
         queue.alter(max_deaths=1)
     with pytest.raises(shmq.Timeout):
@@ -103,7 +103,7 @@ def test_those_in_both_rings_become_dead_letters_in_their_order(broker: shmq.Bro
         for message in consumer.receive_many(3, timeout=0):
             message.retry()
     assert numbers(queue) == list(range(7))
-    queue.alter(max_deliveries=1)
+    queue.alter(max_attempts=1)
     queue.join(timeout=60.0)
     assert numbers(broker.queue("jobs.dead", create=False)) == list(range(7))
 
@@ -115,7 +115,7 @@ def test_without_room_among_the_dead_they_stay_and_are_tried_again(broker: shmq.
     for message in queue.receive_many(MANY, timeout=0):
         message.retry()
     to_disk(queue, MANY)
-    queue.alter(max_deliveries=1)
+    queue.alter(max_attempts=1)
     with pytest.raises(shmq.Timeout):
         queue.join(timeout=0)
     ack_new(queue, 4)
@@ -148,6 +148,6 @@ def test_their_own_space_on_disk_is_enough_for_the_dead_letters(broker_dir: Path
             for _ in range(40):
                 queue.put(b"0", timeout=0)
         ack_new(queue, 40)
-        queue.alter(max_deliveries=1)
+        queue.alter(max_attempts=1)
         queue.join(timeout=60.0)
         assert numbers(broker.queue("jobs.dead", create=False)) == list(range(put))

@@ -19,7 +19,7 @@ LITTLE = 20_000  # bytes in memory
 COUNT = 4000
 GROUPS = 7
 PATIENCE = 120.0
-LIMITS: Any = {"max_memory": LITTLE, "max_deaths": 0, "max_deliveries": 0, "codec": "bytes"}
+LIMITS: Any = {"max_memory": LITTLE, "max_deaths": 0, "max_attempts": 0, "codec": "bytes"}
 
 
 def key(number: int) -> str:

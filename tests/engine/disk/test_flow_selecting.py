@@ -144,7 +144,7 @@ def test_takers_of_all_kinds_are_killed_and_nothing_is_lost(broker: shmq.Broker,
     """Shows G5."""
     print(f"seed {seed}")
     rng = random.Random(seed)
-    queue = broker.queue("backlog", max_memory=LITTLE, maxsize=COUNT, max_deaths=0, max_deliveries=0, codec="bytes")
+    queue = broker.queue("backlog", max_memory=LITTLE, maxsize=COUNT, max_deaths=0, max_attempts=0, codec="bytes")
     results = broker.queue("results", codec="bytes")
     put_kinds(queue, range(COUNT))
     selectors = ["kind = 1", "kind = 2 OR number > 3000", ""]  # the last one wants all

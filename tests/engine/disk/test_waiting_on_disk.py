@@ -44,7 +44,7 @@ def work(jobs: Queue, done: Queue, say: Say) -> None:
 def test_delays_and_pauses_of_more_than_the_slots_come_once_and_not_early(broker_dir: Path, tmp_path: Path) -> None:
     """Shows G5."""
     with shmq.open(broker_dir, memory="16MiB") as broker, family() as children:
-        jobs = broker.queue("jobs", codec="bytes", max_deliveries=0, max_deaths=0)
+        jobs = broker.queue("jobs", codec="bytes", max_attempts=0, max_deaths=0)
         done = broker.queue("done")
         begun = time.monotonic()
         for number in range(MANY):
@@ -91,7 +91,7 @@ def test_browsers_find_all_of_them_in_their_order_also_those_that_came_since(bro
     below others: they were between two attempts."""
     rng = random.Random(seed)
     with shmq.open(broker_dir, memory="16MiB") as broker:
-        jobs = broker.queue("jobs", max_deliveries=0)
+        jobs = broker.queue("jobs", max_attempts=0)
         jobs.put_many(range(100))
         held = jobs.consumer().receive_many(100, timeout=0)
         for end in (MANY, 2 * MANY, 2 * MANY + 5_000):

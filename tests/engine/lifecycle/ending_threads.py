@@ -115,7 +115,7 @@ def in_child(broker: shmq.Broker, queue: shmq.Queue[Any], ending: str, numbers: 
 def main(url: str, seed: str, ending: str) -> None:
     numbers = random.Random(seed)
     broker = shmq.open(url)
-    queue: shmq.Queue[Any] = broker.queue("jobs", codec="bytes", maxsize=200, max_deliveries=0, max_memory="512KiB")
+    queue: shmq.Queue[Any] = broker.queue("jobs", codec="bytes", maxsize=200, max_attempts=0, max_memory="512KiB")
     if queue.qsize() < MESSAGES:
         queue.put_many([bytes(numbers.choice((10, 2000)))] * MESSAGES, timeout=1)
     threads = [

@@ -23,7 +23,7 @@ LATE: dict[str, tuple[Callable[[shmq.Message[Any]], None], list[str]]] = {
     "release": (lambda m: m.release(), []),
     "release later": (lambda m: m.release(delay=60), []),
     "retry": (lambda m: m.retry("no"), []),
-    "the last retry": (lambda m: m.retry("no"), ["max_deliveries"]),
+    "the last retry": (lambda m: m.retry("no"), ["max_attempts"]),
     "reject": (lambda m: m.reject("no"), ["rejected"]),
     "touch": (touch_and_ack, []),
 }
@@ -34,13 +34,13 @@ LATE: dict[str, tuple[Callable[[shmq.Message[Any]], None], list[str]]] = {
 def test_a_message_in_hand_outlives_its_queue(broker: shmq.Broker, name: str, size: int) -> None:
     """Shows R16."""
     settle, reasons = LATE[name]
-    queue = broker.queue("jobs", max_deliveries=1 if "last" in name else 5)
+    queue = broker.queue("jobs", max_attempts=1 if "last" in name else 5)
     queue.put_many(["a" * size, "b"])
     m = queue.receive(timeout=0)
     queue.delete()
     with pytest.raises(shmq.NotFound):
         broker.queue("jobs", create=False)
-    anew = broker.queue("jobs", max_deliveries=7)  # of the same name, at once
+    anew = broker.queue("jobs", max_attempts=7)  # of the same name, at once
     anew.put("other")
     assert m.body == "a" * size
     settle(m)

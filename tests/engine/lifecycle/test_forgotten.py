@@ -38,7 +38,7 @@ def test_dropped_messages_go_back_counted_and_the_next_call_says_so_once(queue: 
 
 
 def test_a_message_that_is_always_forgotten_ends_among_the_dead(broker: shmq.Broker) -> None:
-    queue = broker.queue("forgotten", max_deliveries=3)
+    queue = broker.queue("forgotten", max_attempts=3)
     queue.put("poison")
     told = 0
     for _ in range(10):
@@ -52,14 +52,14 @@ def test_a_message_that_is_always_forgotten_ends_among_the_dead(broker: shmq.Bro
     with broker.queue("forgotten.dead").receive(timeout=0) as m:
         assert m.body == "poison"
         assert m.death is not None
-        assert m.death.reason == "max_deliveries"
+        assert m.death.reason == "max_attempts"
 
 
 @pytest.mark.parametrize("kind", ["receive", "consumer"])
 def test_a_message_that_is_dropped_on_its_last_attempt_is_among_the_dead_at_once(
     broker: shmq.Broker, kind: str
 ) -> None:
-    queue = broker.queue("forgotten", max_deliveries=1)
+    queue = broker.queue("forgotten", max_attempts=1)
     queue.put("poison")
     taker = taker_of(queue, kind)
     m = taker.receive(timeout=0)
@@ -69,7 +69,7 @@ def test_a_message_that_is_dropped_on_its_last_attempt_is_among_the_dead_at_once
     assert queue.qsize() == 0
     (dead,) = broker.queue("forgotten.dead").browse()
     assert dead.death is not None
-    assert (dead.death.reason, dead.death.error) == ("max_deliveries", "dropped unsettled")
+    assert (dead.death.reason, dead.death.error) == ("max_attempts", "dropped unsettled")
     with pytest.raises(shmq.SettlementError, match="1 message of queue 'forgotten' was dropped unsettled"):
         taker.receive(timeout=0)
 

@@ -18,13 +18,13 @@ def test_an_altered_option_is_seen_by_every_process_and_the_others_stay(
 ) -> None:
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")
-say(q.options["max_deliveries"])
+say(q.options["max_attempts"])
 while listen():
-    say(q.options["max_deliveries"], q.options["max_deaths"], q.options["dead_letter"])
+    say(q.options["max_attempts"], q.options["max_deaths"], q.options["dead_letter"])
 """
     with Child(program, broker_dir) as child:
         assert child.line() == "20"
-        queue.alter(max_deliveries=5, dead_letter="dead_letters")
+        queue.alter(max_attempts=5, dead_letter="dead_letters")
         child.tell("look")
         assert child.line() == "5 3 dead_letters"
         queue.alter(dead_letter="elsewhere")
@@ -35,10 +35,10 @@ while listen():
 def test_who_declares_it_afterwards_has_to_agree_with_the_new_value(
     broker: shmq.Broker, queue: shmq.Queue[Any]
 ) -> None:
-    queue.alter(max_deliveries=5)
-    with pytest.raises(shmq.OptionsMismatch, match=f"max_deliveries=6 here, 5 since it was set by pid {os.getpid()}"):
-        broker.queue("jobs", max_deliveries=6)
-    broker.queue("jobs", max_deliveries=5)
+    queue.alter(max_attempts=5)
+    with pytest.raises(shmq.OptionsMismatch, match=f"max_attempts=6 here, 5 since it was set by pid {os.getpid()}"):
+        broker.queue("jobs", max_attempts=6)
+    broker.queue("jobs", max_attempts=5)
 
 
 def test_a_producer_that_waits_goes_on_when_the_limit_grows(broker_dir: Path, broker: shmq.Broker) -> None:
@@ -104,13 +104,13 @@ def test_a_fixed_option_is_not_altered_and_nothing_else_is_either(queue: shmq.Qu
 
 
 def test_a_mismatch_names_the_ways_to_alter_the_queue_and_they_do_it(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs of ann", max_deliveries=4, retry_delay=1, slot_size=256)
+    queue = broker.queue("jobs of ann", max_attempts=4, retry_delay=1, slot_size=256)
     with pytest.raises(shmq.OptionsMismatch) as caught:
-        broker.queue("jobs of ann", max_deliveries=5)
-    assert "queue.alter(max_deliveries=5)" in caught.value.remedy
-    assert "`shmq declare 'jobs of ann' max_deliveries=5`" in caught.value.remedy
-    queue.alter(max_deliveries=5)
-    broker.queue("jobs of ann", max_deliveries=5)
+        broker.queue("jobs of ann", max_attempts=5)
+    assert "queue.alter(max_attempts=5)" in caught.value.remedy
+    assert "`shmq declare 'jobs of ann' max_attempts=5`" in caught.value.remedy
+    queue.alter(max_attempts=5)
+    broker.queue("jobs of ann", max_attempts=5)
     with pytest.raises(shmq.OptionsMismatch, match=r"alter\(retry_delay=\(1.0, 10.0\)\).*retry_delay=1,10`"):
         broker.queue("jobs of ann", retry_delay=[1, 10])
 

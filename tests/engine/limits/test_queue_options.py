@@ -17,7 +17,7 @@ GIVEN: dict[str, tuple[Any, Any]] = {
     "maxsize": (10, 11),
     "slot_size": (512, 1024),
     "temporary": (True, False),
-    "max_deliveries": (5, 6),
+    "max_attempts": (5, 6),
     "max_deaths": (2, 0),
     "checksum": (False, True),
     "dead_letter": ("dead_letters", "others"),
@@ -57,7 +57,7 @@ def test_options_have_defaults(queue: shmq.Queue[Any]) -> None:
     assert options == {
         "maxsize": 0,
         "temporary": False,
-        "max_deliveries": 20,
+        "max_attempts": 20,
         "max_deaths": 3,
         "checksum": True,
         "dead_letter": "jobs.dead",
@@ -124,10 +124,10 @@ def test_a_fixed_option_cannot_be_given_later(broker: shmq.Broker, all_built: No
 def test_a_mismatch_changes_nothing_at_all(broker: shmq.Broker) -> None:
     queue = broker.queue("jobs", max_deaths=2)
     with pytest.raises(shmq.OptionsMismatch):
-        broker.queue("jobs", max_deliveries=5, max_deaths=1)
-    assert queue.options["max_deliveries"] == 20
-    broker.queue("jobs", max_deliveries=7)
-    assert queue.options["max_deliveries"] == 7
+        broker.queue("jobs", max_attempts=5, max_deaths=1)
+    assert queue.options["max_attempts"] == 20
+    broker.queue("jobs", max_attempts=7)
+    assert queue.options["max_attempts"] == 7
 
 
 def test_a_maxsize_given_later_counts_what_is_there(broker: shmq.Broker) -> None:
@@ -144,7 +144,7 @@ def test_a_maxsize_given_later_counts_what_is_there(broker: shmq.Broker) -> None
     ("name", "value"),
     [
         ("maxsize", -1), ("maxsize", "10"), ("maxsize", 1 << 40), ("slot_size", 100), ("slot_size", 130),
-        ("slot_size", "1TiB"), ("temporary", 1), ("max_deliveries", -1), ("max_deaths", 1 << 20), ("checksum", "yes"),
+        ("slot_size", "1TiB"), ("temporary", 1), ("max_attempts", -1), ("max_deaths", 1 << 20), ("checksum", "yes"),
         ("dead_letter", ""), ("dead_letter", 7), ("unknown", 1),
     ],
 )  # fmt: skip
@@ -178,7 +178,7 @@ def test_a_message_option_of_a_later_stage_says_so(queue: shmq.Queue[Any], name:
 
 def test_the_same_options_from_many_processes_agree(broker_dir: Path) -> None:
     program = """
-q = shmq.open(sys.argv[1], memory="16MiB").queue("jobs", maxsize=50, max_deliveries=4)
+q = shmq.open(sys.argv[1], memory="16MiB").queue("jobs", maxsize=50, max_attempts=4)
 q.put(os.getpid())
 say(q.options["maxsize"])
 """

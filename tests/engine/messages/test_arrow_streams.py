@@ -118,7 +118,7 @@ def test_get_arrow_waits_for_the_first_and_takes_what_is_there(queue: shmq.Queue
 
 
 def test_what_died_of_attempts_is_not_among_the_rows_and_its_death_is_a_column(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs", max_deliveries=1)
+    queue = broker.queue("jobs", max_attempts=1)
     queue.put_many(["poison", "sound"])
     queue.receive().reject("unfit")
     assert [row["body"] for row in rows(queue.get_arrow(9, timeout=0))] == [b"sound"]

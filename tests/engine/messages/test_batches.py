@@ -144,7 +144,7 @@ listen()
 
 
 def test_join_is_done_by_messages_that_die_and_hindered_by_messages_that_come_back(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs", max_deliveries=1)
+    queue = broker.queue("jobs", max_attempts=1)
     queue.put("a")
     m = queue.receive(timeout=0)
     m.release()

@@ -28,7 +28,7 @@ def here(broker: shmq.Broker) -> Queue:
 
 @pytest.fixture
 def there(broker: shmq.Broker) -> Queue:
-    return broker.queue("there", max_deliveries=0, max_deaths=0)
+    return broker.queue("there", max_attempts=0, max_deaths=0)
 
 
 def bodies(queue: Queue) -> list[Any]:
@@ -96,7 +96,7 @@ def test_groups_contents_and_deaths_go_along(broker: shmq.Broker, there: Queue) 
 
 
 def test_what_is_delayed_held_or_over_stays_or_goes_its_own_way(broker: shmq.Broker, there: Queue) -> None:
-    here = broker.queue("mortal", dead_letter_expired=True, max_deliveries=1)
+    here = broker.queue("mortal", dead_letter_expired=True, max_attempts=1)
     here.put("over", ttl=0)
     here.put("later", delay=1000)
     here.put("held")
@@ -137,7 +137,7 @@ def test_a_full_target_ends_a_claim_and_is_an_error_when_nothing_went(broker: sh
 
 def test_full_memory_ends_a_claim(memory_only: shmq.Broker) -> None:
     broker = memory_only
-    here, there = broker.queue("here"), broker.queue("there", max_deliveries=0, max_deaths=0)
+    here, there = broker.queue("here"), broker.queue("there", max_attempts=0, max_deaths=0)
     with pytest.raises((shmq.Full, shmq.OutOfSpace)) as full:
         here.put_many([b"b" * 1_000_000] * 100, timeout=0)
     sent = full.value.accepted

@@ -37,21 +37,21 @@ def test_a_rejected_message_is_dead_at_once_with_the_reason(broker: shmq.Broker)
 
 
 def test_the_traceback_of_an_exception_is_kept(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs", max_deliveries=1)
+    queue = broker.queue("jobs", max_attempts=1)
     queue.put("a")
     with pytest.raises(ZeroDivisionError), queue.receive(timeout=0):
         1 / 0  # noqa: B018
     death = the_dead(broker).death
     assert death is not None
-    assert death.reason == "max_deliveries"
+    assert death.reason == "max_attempts"
     assert "test_dead_letters.py" in (death.error or "")
     assert "ZeroDivisionError" in (death.error or "")
 
 
 @pytest.mark.parametrize("body", ["small", b"x" * 100_000, {"n": [1.5] * 100}])
-def test_attempts_are_counted_up_to_max_deliveries(broker: shmq.Broker, body: Any) -> None:
+def test_attempts_are_counted_up_to_max_attempts(broker: shmq.Broker, body: Any) -> None:
     """Shows S82, E8, G3."""
-    queue = broker.queue("jobs", max_deliveries=3)
+    queue = broker.queue("jobs", max_attempts=3)
     queue.put(body)
     for n in (1, 2, 3):
         m = queue.receive(timeout=0)
@@ -66,7 +66,7 @@ def test_attempts_are_counted_up_to_max_deliveries(broker: shmq.Broker, body: An
 
 
 def test_releases_are_not_counted(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs", max_deliveries=2)
+    queue = broker.queue("jobs", max_attempts=2)
     queue.put("a")
     for _ in range(10):
         queue.receive(timeout=0).release()
@@ -74,7 +74,7 @@ def test_releases_are_not_counted(broker: shmq.Broker) -> None:
 
 
 def test_zero_attempts_mean_no_limit(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs", max_deliveries=0)
+    queue = broker.queue("jobs", max_attempts=0)
     queue.put("a")
     for _ in range(50):
         queue.receive(timeout=0).retry()
@@ -300,7 +300,7 @@ def test_a_queue_whose_dead_letters_have_no_room_is_not_deleted_and_stays_as_it_
 def test_a_queue_for_the_dead_that_is_shut_down_holds_nobody_up(broker: shmq.Broker) -> None:
     """It is as one without room: what is dead waits, and all else goes on."""
     dead_letters = broker.queue("dead_letters")
-    queue = broker.queue("jobs", dead_letter="dead_letters", max_deliveries=1, dead_letter_expired=True)
+    queue = broker.queue("jobs", dead_letter="dead_letters", max_attempts=1, dead_letter_expired=True)
     queue.put_many(["rejected", "failed", "good", "too"])
     queue.put("late", ttl=0)
     dead_letters.shutdown()

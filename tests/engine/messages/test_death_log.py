@@ -44,11 +44,11 @@ def by_attempts(queue: shmq.Queue[Any]) -> None:
 
 
 def by_lowered_limit(queue: shmq.Queue[Any]) -> None:
-    queue.alter(max_deliveries=0)
+    queue.alter(max_attempts=0)
     held = queue.receive_many(STORM, timeout=0)
     while held:
         held.pop().retry()
-    queue.alter(max_deliveries=1)
+    queue.alter(max_attempts=1)
     queue.join(timeout=60)
 
 
@@ -57,7 +57,7 @@ def by_lowered_limit(queue: shmq.Queue[Any]) -> None:
 def test_a_storm_is_a_line_a_second_whose_counts_add_up(
     broker: shmq.Broker, told: Told, dies: Callable[[shmq.Queue[Any]], None]
 ) -> None:
-    queue = broker.queue("jobs", max_deliveries=1)
+    queue = broker.queue("jobs", max_attempts=1)
     put_storm(queue)
     began = time.monotonic()
     dies(queue)
@@ -72,7 +72,7 @@ def test_a_storm_is_a_line_a_second_whose_counts_add_up(
     assert lines[-1].getMessage().endswith("; it went to queue 'jobs.dead'")
     assert [message.body for message in dead] == list(range(STORM))
     assert [message.headers["begin"] for message in dead] == [number // 100 * 100 for number in range(STORM)]
-    reason = "rejected" if dies is by_reject else "max_deliveries"
+    reason = "rejected" if dies is by_reject else "max_attempts"
     for number, message in enumerate(dead):
         death = message.death
         assert death is not None
@@ -175,7 +175,7 @@ while True:
     for message in queue.receive_many(50):
         message.reject("no use")
 """
-    dead: shmq.Queue[Any] = broker.queue("jobs.dead", max_deliveries=0, max_deaths=0)
+    dead: shmq.Queue[Any] = broker.queue("jobs.dead", max_attempts=0, max_deaths=0)
     for turn in range(1, 6):
         with Child(program, broker_dir) as child:
             assert child.line() == "begins"

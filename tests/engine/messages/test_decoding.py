@@ -137,7 +137,7 @@ def test_a_pickle_is_read_only_by_a_handle_that_asked_for_it(broker: shmq.Broker
 
 
 def test_a_codec_that_fails_counts_as_an_attempt_and_ends_among_the_dead(broker: shmq.Broker) -> None:
-    failing = broker.queue("jobs", codec=FAILING, max_deliveries=3)
+    failing = broker.queue("jobs", codec=FAILING, max_attempts=3)
     failing.put(7)
     for _ in range(3):
         with pytest.raises(shmq.DecodeError) as caught:
@@ -148,7 +148,7 @@ def test_a_codec_that_fails_counts_as_an_attempt_and_ends_among_the_dead(broker:
     m = broker.queue("jobs.dead", codec=WORKING).receive(timeout=0)
     assert m.body == 7
     assert m.death is not None
-    assert m.death.reason == "max_deliveries"
+    assert m.death.reason == "max_attempts"
     assert "no such luck" in (m.death.error or "")
     m.ack()
 
@@ -238,7 +238,7 @@ def test_a_body_that_says_it_is_json_and_is_none_is_an_error_and_stays(
     broker: shmq.Broker, take: Taker, text: str
 ) -> None:
     foreign: Codec[Any] = Codec("application/json", str.encode, decode_never)
-    broker.queue("jobs", codec=foreign, max_deliveries=0, max_deaths=0).put(text)
+    broker.queue("jobs", codec=foreign, max_attempts=0, max_deaths=0).put(text)
     queue: shmq.Queue[Any] = broker.queue("jobs")
     with pytest.raises(shmq.DecodeError, match="the body is not JSON, as its content type says"):
         take(queue, 0)

@@ -30,14 +30,14 @@ def test_messages_are_moved_in_order_with_headers_and_content(broker: shmq.Broke
 
 
 def test_dead_letters_live_again_when_they_are_sent_back(broker: shmq.Broker) -> None:
-    orders = broker.queue("orders", max_deliveries=2, priorities=10)
+    orders = broker.queue("orders", max_attempts=2, priorities=10)
     orders.put({"id": 7}, headers={"source": "web"}, priority=9)
     orders.put({"id": 8}, priority=2)
     for _ in range(2):
         for m in orders.receive_many(2, timeout=0):
             m.retry("no carrier")
     dead = broker.queue("orders.dead")
-    assert [m.death.reason if m.death else None for m in dead.browse()] == ["max_deliveries"] * 2
+    assert [m.death.reason if m.death else None for m in dead.browse()] == ["max_attempts"] * 2
     assert dead.move(orders) == 2
     assert dead.qsize() == 0
     first, second = orders.receive_many(2, timeout=0)

@@ -29,7 +29,7 @@ def put(broker: shmq.Broker, size: int, **options: Any) -> shmq.Queue[Any]:
 @pytest.mark.parametrize("checksum", [True, False])
 @pytest.mark.parametrize("size", SIZES)
 def test_a_get_is_a_decode_error_and_the_message_stays(broker: shmq.Broker, size: int, checksum: bool) -> None:
-    queue = put(broker, size, max_deliveries=0, checksum=checksum)
+    queue = put(broker, size, max_attempts=0, checksum=checksum)
     for _ in range(2):
         with pytest.raises(shmq.DecodeError, match=f"not text in UTF-8.*position 0.*{size:,} byte"):
             queue.get(timeout=0)
@@ -56,7 +56,7 @@ def test_other_handles_still_get_it(broker: shmq.Broker, size: int) -> None:
 
 
 def test_what_is_behind_it_is_got_and_what_was_taken_before_it_is_handed_over(broker: shmq.Broker) -> None:
-    queue = broker.queue("in", max_deliveries=2)
+    queue = broker.queue("in", max_attempts=2)
     queue.put("before")
     put(broker, 3)
     queue.put("behind")
@@ -71,5 +71,5 @@ def test_what_is_behind_it_is_got_and_what_was_taken_before_it_is_handed_over(br
     with broker.queue("in.dead", codec="bytes").receive(timeout=0) as dead:
         assert dead.body == b"\xe9" * 3
         assert dead.death is not None
-        assert dead.death.reason == "max_deliveries"
+        assert dead.death.reason == "max_attempts"
         assert "not text in UTF-8" in (dead.death.error or "")

@@ -344,7 +344,7 @@ def test_nothing_stays_in_hand_wherever_a_handler_raises(
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # pytest's would keep what the exception has seen
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
-    queue = broker.queue("jobs", max_deliveries=0)
+    queue = broker.queue("jobs", max_attempts=0)
     queue.put_many(range(5))
     with contextlib.closing(Timer(random.Random(seed))) as timer, queue.consumer() as consumer:
         for attempt in range(3000):

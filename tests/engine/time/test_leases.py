@@ -62,7 +62,7 @@ def test_a_touch_in_time_keeps_the_message(broker: shmq.Broker) -> None:
 
 
 def test_a_lease_that_ends_too_often_ends_among_the_dead(broker: shmq.Broker) -> None:
-    queue: shmq.Queue[Any] = broker.queue("leased", lease=0.03, max_deliveries=2)
+    queue: shmq.Queue[Any] = broker.queue("leased", lease=0.03, max_attempts=2)
     queue.put("a")
     kept = []
     for _ in range(2):
@@ -70,7 +70,7 @@ def test_a_lease_that_ends_too_often_ends_among_the_dead(broker: shmq.Broker) ->
         eventually(lambda: queue.qsize() == 1, "the end of the lease")
     with pytest.raises(shmq.Empty):
         queue.receive(timeout=0)
-    assert dead_of(queue) == [("a", "max_deliveries")]
+    assert dead_of(queue) == [("a", "max_attempts")]
 
 
 def test_a_lease_that_is_altered_holds_for_what_is_taken_from_then_on(queue: shmq.Queue[Any]) -> None:

@@ -186,10 +186,10 @@ def test_retry_delay_holds_for_an_exception_in_a_with_block_and_yields_to_an_own
 
 
 def test_a_worker_pool_waits_for_what_it_tries_again(broker: shmq.Broker) -> None:
-    queue: shmq.Queue[Any] = broker.queue("work", retry_delay=SOON, max_deliveries=3)
+    queue: shmq.Queue[Any] = broker.queue("work", retry_delay=SOON, max_attempts=3)
     queue.put("never works")
     shmq.WorkerPool(queue, _fail, processes=0).run(until_empty=True)
-    assert dead_of(queue) == [("never works", "max_deliveries")]
+    assert dead_of(queue) == [("never works", "max_attempts")]
 
 
 def _fail(m: shmq.Message[Any]) -> None:
@@ -389,7 +389,7 @@ def test_from_a_queue_for_the_dead_the_expired_are_dropped(broker: shmq.Broker) 
 
 def test_many_threads_with_delays_leases_and_lives_lose_nothing(broker: shmq.Broker) -> None:
     """Shows G3."""
-    queue: shmq.Queue[Any] = broker.queue("busy", lease=5, retry_delay=0.005, max_deliveries=0)
+    queue: shmq.Queue[Any] = broker.queue("busy", lease=5, retry_delay=0.005, max_attempts=0)
     done: list[int] = []
     count = 400
 
