@@ -68,7 +68,8 @@ static PyObject *queue_unbind(PyObject *o, PyObject *unused) {
 
 PyDoc_STRVAR(
     put_doc,
-    "put($self, body, *, timeout=None, **options)\n--\n\n"
+    "put($self, body, *, timeout=None, headers=None, priority=4, group=None, ttl=None, delay=0.0, "
+    "immediate=False)\n--\n\n"
     "Put one message at the end of the queue and answer its id.\n"
     "\n"
     "body: what the handle's codec takes (by default bytes-like, str, JSON values and numpy arrays).\n"
@@ -93,7 +94,7 @@ PyDoc_STRVAR(
     "    {'id': 7}");
 PyDoc_STRVAR(
     put_many_doc,
-    "put_many($self, bodies, *, timeout=None, **options)\n--\n\n"
+    "put_many($self, bodies, *, timeout=None, headers=None, priority=4, group=None, ttl=None, delay=0.0)\n--\n\n"
     "Put several messages in order; consumers are woken once for many.\n"
     "\n"
     "bodies: an iterable of what put() takes. One text, bytes or mapping is a TypeError: it is one body, for put().\n"

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from operator import attrgetter
 from types import MethodDescriptorType
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import shmq
 from generate import api_page
 from generate.public_names import MODULES, Public, public
+from shmq.options import PUT_OPTIONS
 from tests.repo.tree import ROOT
 
 MADE_IN_C = [name for module in MODULES for name in public(module) if isinstance(name.thing, MethodDescriptorType)]
@@ -52,15 +54,28 @@ def test_a_change_of_a_type_a_field_a_base_or_a_value_is_seen(monkeypatch: pytes
 
 @pytest.mark.parametrize("name", MADE_IN_C, ids=lambda name: name.name)
 def test_what_is_made_in_c_takes_what_its_types_say(name: Public) -> None:
-    """C takes by place what Python may also take by name."""
+    """C takes by place what Python may also take by name, and names each of the options."""
     assert name.typed is not None
     given, typed = (inspect.signature(thing).parameters.values() for thing in (name.thing, name.typed))
+    options = [key for key in PUT_OPTIONS if name.name == "shmq.Queue.put" or key != "immediate"]
     kinds = [
         [(p.name, p.kind.name.replace("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD"), p.default) for p in ps]
-        for ps in (given, typed)
+        for ps in ([p for p in given if p.name not in options], [p for p in typed if p.name != "options"])
     ]
     assert kinds[0] == kinds[1]
+    assert [p.name for p in given if p.name in options] == options * any(p.name == "options" for p in typed)
     assert len(MADE_IN_C) >= 5
+
+
+def test_signatures_that_people_complete_name_each_option() -> None:
+    named = {
+        shmq.QueueOptions: ("Broker.queue", "Queue.alter"),
+        shmq.PutOptions: ("Queue.put", "Queue.loan", "Queue.loan_array"),
+    }
+    for options, functions in named.items():
+        for function in map(attrgetter, functions):
+            assert {*options.__annotations__} < {*inspect.signature(function(shmq)).parameters, "self"}
+    assert "lease: float | None = <not given>" in str(inspect.signature(shmq.Queue.alter)).replace("'", "")
 
 
 def test_a_docstring_that_was_changed_is_found(

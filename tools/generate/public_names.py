@@ -40,10 +40,20 @@ class Public(NamedTuple):
     def signatures(self) -> list[inspect.Signature]:
         """Several: it is overloaded."""
         found = get_overloads(self.thing) if inspect.isfunction(self.thing) else []
-        return [inspect.signature(each) for each in found or [self.typed or self.thing]]
+        return [signature_in_source(each) for each in found or [self.typed or self.thing]]
 
     def parameters(self) -> list[str]:
-        return [name for name in inspect.signature(self.thing).parameters if name != "self"] if self.is_called else []
+        own = self.typed or self.thing
+        return [name for name in signature_in_source(own).parameters if name != "self"] if self.is_called else []
+
+
+def signature_in_source(thing: Any) -> inspect.Signature:
+    """With `**options`, in place of which completion shows each of them."""
+    if inspect.isfunction(thing) and "__signature__" in vars(thing):
+        copy = FunctionType(thing.__code__, thing.__globals__, thing.__name__, thing.__defaults__, thing.__closure__)
+        copy.__kwdefaults__, copy.__annotations__ = thing.__kwdefaults__, thing.__annotations__
+        return inspect.signature(copy)
+    return inspect.signature(thing)
 
 
 def typed_in_source(kind: type, name: str) -> FunctionType:

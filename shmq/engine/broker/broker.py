@@ -23,6 +23,7 @@ from shmq.engine.queue.queue import Queue, opened_for
 from shmq.engine.queue.queue_management import check_dead_letter, statistics_of
 from shmq.errors import Closed, CorruptionError, NotFound
 from shmq.options import QueueOptions, QueueSettings, check_bool, check_queue_options
+from shmq.options.signature import shows
 from shmq.version import __version__
 from shmq.whole_import import import_whole
 
@@ -126,6 +127,7 @@ class Broker:
     def queue(
         self, name: str | None = None, *, codec: Codec[T], create: bool = True, **options: Unpack[QueueOptions]
     ) -> Queue[T]: ...
+    @shows(QueueOptions)
     def queue(
         self, name: str | None = None, *, codec: Any = None, create: bool = True, **options: Unpack[QueueOptions]
     ) -> Queue[Any]:

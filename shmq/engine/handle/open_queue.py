@@ -10,6 +10,7 @@ from shmq.core.queue import CODEC_BYTES, CODEC_DEFAULT, CODEC_OTHER, CODEC_PICKL
 from shmq.engine.handle.failure import failure_of
 from shmq.engine.handle.long_wait import tell_of_long_wait
 from shmq.engine.membership.membership import Membership
+from shmq.errors import ShmqError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -53,6 +54,13 @@ class OpenQueue(QueueHandle):
         self._membership, self._name, self._codec = membership, name, codec
         self._bind(membership.live(), index, incarnation, _kind_of(codec))
         return self
+
+    def __repr__(self) -> str:
+        try:
+            ready = f", {self._ready():,} ready"
+        except ShmqError:  # deleted, or closed here
+            ready = ""
+        return f"<{type(self).__name__} {self._name!r} of {self._membership.name}{ready}>"
 
     @property
     def name(self) -> str:

@@ -19,7 +19,8 @@ from shmq.engine.message.selection import selection
 from shmq.engine.queue.queue_management import QueueManagement
 from shmq.errors import CorruptionError, DecodeError, ShutDown
 from shmq.headers import decode_headers, encode_headers
-from shmq.options import check_bool, check_limit, check_put_options, check_timeout
+from shmq.options import PutOptions, check_bool, check_limit, check_put_options, check_timeout
+from shmq.options.signature import shows
 from shmq.quantity import quantity
 from shmq.whole_import import import_whole
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from shmq.engine.arrow.plain_columns import ArrowStream
     from shmq.engine.broker.broker import Broker
     from shmq.engine.membership.membership import Membership
-    from shmq.options import PutOptions, PutSettings
+    from shmq.options import PutSettings
 
 __all__ = ["Queue", "opened_for", "put_settings"]
 
@@ -79,9 +80,6 @@ class Queue(QueueManagement, Generic[T]):
 
     def __init__(self) -> None:
         raise TypeError("a Queue is made by Broker.queue(name)")
-
-    def __repr__(self) -> str:
-        return f"<Queue {self._name!r} of {self._membership.name}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Queue):
@@ -203,6 +201,7 @@ class Queue(QueueManagement, Generic[T]):
 
     # ---- produce -----------------------------------------------------------------------------------------------
 
+    @shows(PutOptions)
     def loan(self, nbytes: int, *, timeout: float | None = None, **options: Unpack[PutOptions]) -> Loan:
         """Memory for a message of `nbytes` bytes, to be written in place and put by commit().
 
@@ -229,6 +228,7 @@ class Queue(QueueManagement, Generic[T]):
         head = encode_headers(settings.headers, group=settings.group) or None
         return Loan(self, self._loan(head, nbytes, timeout), OCTETS, timeout, encode_extras(settings))
 
+    @shows(PutOptions)
     def loan_array(
         self,
         shape: int | tuple[int, ...],

@@ -21,6 +21,7 @@ from shmq.engine.message.selection import loaded
 from shmq.engine.queue.transfer import transfer
 from shmq.errors import SelectorError, Timeout
 from shmq.options import QueueOptions, QueueSettings, as_given, check_bool, check_queue_options, check_timeout
+from shmq.options.signature import shows
 from shmq.wait_time import DEAD_LETTER_LOOK
 
 if TYPE_CHECKING:
@@ -235,6 +236,7 @@ class QueueManagement(OpenQueue):
         look = partial(self.browse, selector=selector) if copy else partial(self._free, selector)
         return transfer(self, to, look, limit, copy)
 
+    @shows(QueueOptions)
     def alter(self, **options: Unpack[QueueOptions]) -> None:
         """Changes options of the queue, for all of its users at once; the others stay as they are.
 

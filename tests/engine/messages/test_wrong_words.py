@@ -140,6 +140,7 @@ def test_a_look_at_a_message_runs_no_code_of_its_body_and_never_fails(broker: sh
     queue.put(Loaded())
     large: shmq.Queue[Any] = broker.queue("large", codec="bytes")
     large.put(bytes(1_000_000))
+    assert repr(queue) == f"<Queue 'q' of {broker.path}, 1 ready>"
     first, second = queue.receive(), large.receive()
     assert "bytes: b'" in repr(first)
     assert "1,000,000 bytes: b'\\x00" in repr(second)
