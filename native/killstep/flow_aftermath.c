@@ -70,7 +70,8 @@ const char *flow_look(const stage *s) {
     uint64_t flow = peek(&ring->flow), low = peek(&ring->low), place = shmq_flow_place(flow);
     uint64_t flushed = peek(&ring->flushed), pulled = peek(&ring->pulled);
     bool on = shmq_flow_is_on(flow);
-    if (on && low > place) {
+    bool unfinished = shmq_load_seq((shmq_a32 *)(uintptr_t)&q->page->unfinished) != 0;
+    if (on && low > place && !(unfinished && low - place <= SHMQ_TURN_ENTRIES)) { /* handed over: `low` comes first */
         return say("the rows begin above their end", low, place);
     }
     if (pulled > flushed) {
@@ -84,7 +85,7 @@ const char *flow_look(const stage *s) {
     if (tried > peek(&ring->tried)) {
         return say("a row that has failed lies where nobody looks for it", tried, peek(&ring->tried));
     }
-    if (shmq_load_seq((shmq_a32 *)(uintptr_t)&q->page->unfinished) != 0) {
+    if (unfinished) {
         return NULL; /* the next mover puts the rest right */
     }
     uint64_t rows = on ? rows_count(low, place) : 0, moving = count_state(&q->first, SHMQ_MOVING);
