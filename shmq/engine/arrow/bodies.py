@@ -1,4 +1,4 @@
-"""Rows on their way in as columns: bodies one behind the other, and what each row says besides."""
+"""Rows that are put as columns: bodies that lie one behind the other, and columns for the options of the rows."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class RowOptions:
     timed: bool
 
     def columns(self) -> tuple[Any, Any, Any, Any, bytes]:
-        """As the core takes them."""
+        """Returns the columns in the form in which the core takes them."""
         return self.contents, self.priorities, self.ttls, self.head_ends, self.heads
 
     def behind(self, count: int) -> RowOptions:
-        """Without so many rows, which were put."""
+        """Returns the options without those of the first `count` rows, which were put."""
         return replace(
             self,
             contents=self.contents[count:],
@@ -74,17 +74,17 @@ class Bodies:
     queue: str | None = None
 
     def behind(self, count: int) -> Bodies:
-        """Without so many, which were put."""
+        """Returns the bodies without the first `count`, which were put."""
         options = None if self.options is None else self.options.behind(count)
         return replace(self, first=self.first + count, count=self.count - count, options=options)
 
     @property
     def timed(self) -> bool:
-        """Has any a ttl?"""
+        """Says whether a message has a ttl."""
         return self.options is not None and self.options.timed
 
     def largest(self) -> int:
-        """Of those that count, in bytes."""
+        """Returns the size of the largest of the bodies that count, in bytes."""
         kind = np.dtype(np.int64 if self.wide else np.int32)
         ends = np.frombuffer(memoryview(self.ends), kind, self.count + 1, self.first * kind.itemsize)
         return int(np.diff(ends).max(initial=0))

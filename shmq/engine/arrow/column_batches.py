@@ -25,7 +25,7 @@ __all__ = ["batch_of", "batches_between"]
 
 
 def batch_of(queue: str, rows: int, columns: tuple[bytes, ...], names: Sequence[str]) -> pyarrow.RecordBatch:
-    """The core's copy of some entries, as a batch.
+    """Makes an Arrow batch of the core's copy of some entries.
 
     Arguments:
         queue: for the column of that name.
@@ -42,7 +42,7 @@ def batch_of(queue: str, rows: int, columns: tuple[bytes, ...], names: Sequence[
 def batches_between(
     queue: OpenQueue, begin: int, end: int, names: Sequence[str], shown_as: str
 ) -> Iterator[pyarrow.RecordBatch]:
-    """The entries from position `begin` on and before `end`, in order; none is taken.
+    """Yields batches of the entries from position `begin` on and before `end`, in order. It takes no entry.
 
     Arguments:
         queue: whose entries they are.
@@ -86,7 +86,7 @@ class _Columns:
 
     @cached_property
     def _heads(self) -> Heads:
-        """Read once for all columns that need them."""
+        """The heads of the entries, read once for all columns that need them."""
         return heads_as_columns(self._head_ends, self._head_bytes)
 
     def _content_types(self, kind: pyarrow.DataType) -> pyarrow.Array:

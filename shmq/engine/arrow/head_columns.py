@@ -1,6 +1,6 @@
 """Arrow columns of what heads say, which the core fills where all heads of a batch are plain.
 
-Python reads the others: those of the dead, of whoever gave more than 64 headers, and damaged ones.
+Python reads the other heads: those of dead messages, those with more than 64 headers, and damaged ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Heads(NamedTuple):
 
 
 def heads_as_columns(ends: bytes, heads: bytes) -> Heads:
-    """Of heads that lie one behind the other.
+    """Reads the columns out of heads that lie one behind the other.
 
     Arguments:
         ends: one more than there are heads, of 32 bits each: where the first begins, and where each ends.
@@ -56,7 +56,7 @@ def heads_as_columns(ends: bytes, heads: bytes) -> Heads:
 
 
 def heads_by_python(ends: bytes, heads: bytes) -> Heads:
-    """The same, one by one. Raises DecodeError for a damaged one, and says what is wrong with it."""
+    """Reads the heads one by one in Python. Raises DecodeError for a damaged head, and says what is wrong with it."""
     import pyarrow as pa
 
     at = memoryview(ends).cast("i")

@@ -67,7 +67,7 @@ def _is_plain(batch: pyarrow.RecordBatch, columns: dict[str, Any]) -> bool:
     if not all(name in fits and fits[name](column.type) for name, column in columns.items()):
         return False
     if "delay" in columns and columns["delay"].null_count < batch.num_rows:
-        return False  # seldom; and the target has a word on each
+        return False  # seldom; the target checks each row that is put alone
     try:
         batch.validate(full=True)  # text that is none is an error of whoever reads it row by row
     except pa.ArrowInvalid:
@@ -87,7 +87,7 @@ def _priorities(column: pyarrow.Array | None, rows: int) -> Any:
 
 
 def _ttls(column: pyarrow.Array | None, rows: int) -> Any:
-    """In nanoseconds, each as shmq.core.queue makes it of seconds."""
+    """Returns the times to live in nanoseconds, each converted from seconds as shmq.core.queue does it."""
     import pyarrow as pa
 
     if column is None:

@@ -1,4 +1,4 @@
-"""A row as it is put: Arrow columns on one side, a body and a put's options on the other."""
+"""Converts rows of Arrow columns into what a put takes: a body and its options."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ ROUTED: Final[Mapping[str, tuple[str, ...]]] = {**COLUMNS, "queue": ("string",)}
 
 
 class Outgoing(NamedTuple):
-    """One row: its body and what put() is told besides; times in seconds."""
+    """One row: its body and the options of its put(); times are in seconds."""
 
     body: bytes | str
     options: Mapping[str, Any]
     content_type: str | None
-    queue: str | None = None  # into which it goes; None: that of the write
+    queue: str | None = None  # the queue that takes the row; None: that of the write
 
     @property
     def timed(self) -> bool:
-        """Has it a ttl or a delay?"""
+        """Says whether the row has a ttl or a delay."""
         return "ttl" in self.options or "delay" in self.options
 
 
 def check_columns(types: Mapping[str, str]) -> None:
-    """Are these the columns of a frame that can be written?
+    """Checks that a frame with these columns can be written.
 
     Arguments:
         types: names of columns and their types, as Spark calls them.
@@ -94,7 +94,7 @@ def _check_texts(name: str, column: pyarrow.Array, before: int) -> None:
 
 
 def bodies_of(batch: pyarrow.RecordBatch) -> Bodies | None:
-    """The rows of an Arrow batch as they lie there; None: they are put one by one, or one cannot be put."""
+    """Returns the rows of an Arrow batch without a copy; None: they are put one by one, or one cannot be put."""
     import pyarrow as pa
 
     kinds = {pa.binary(): (OCTETS, False), pa.large_binary(): (OCTETS, True),
@@ -113,7 +113,7 @@ def bodies_of(batch: pyarrow.RecordBatch) -> Bodies | None:
 
 
 def outgoing(batch: pyarrow.RecordBatch, queue: str | None = None) -> Iterator[Outgoing]:
-    """The rows of an Arrow batch, all for one queue. Raises ValueError for a body that is NULL."""
+    """Yields the rows of an Arrow batch, all for one queue. Raises ValueError for a body that is NULL."""
     columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
     bodies = columns.pop("body")
     kinds = columns.pop("content_type", None)

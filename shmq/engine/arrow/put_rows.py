@@ -1,4 +1,4 @@
-"""Rows are put: those of a batch as columns, or one by one."""
+"""Puts rows into a queue: those of a batch as columns, or one by one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def put_row(queue: OpenQueue, name: str, rules: Rules, row: Outgoing, timeout: f
 
 
 def put_bodies(queue: OpenQueue, name: str, rules: Rules, bodies: Bodies, timeout: float | None) -> None:
-    """As put_row() for each of them, without an object for a body.
+    """Puts each of the rows as put_row() does, but makes no object for a body.
 
     Raises Full, OutOfSpace with `accepted`: how many were put; MessageTooLarge, and ValueError for options that the
     rules refuse, before anything is put.

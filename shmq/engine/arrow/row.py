@@ -46,7 +46,7 @@ BATCH_BYTES: Final = 16 << 20
 
 
 def header_text(value: Header) -> str:
-    """A header's value as the column `headers` has it."""
+    """Returns the text of a header's value for the column `headers`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, bytes):
@@ -156,7 +156,7 @@ def _arrow_types() -> dict[str, pyarrow.DataType]:
 
 
 def arrow_schema(names: Sequence[str]) -> pyarrow.Schema:
-    """Of the batches with these columns."""
+    """Returns the Arrow schema of batches with these columns."""
     import pyarrow as pa
 
     types = _arrow_types()

@@ -1,4 +1,4 @@
-"""A queue's messages as Arrow streams: taken, looked at, or put."""
+"""Takes, browses and puts a queue's messages as Arrow streams."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _names(columns: Sequence[str] | None) -> tuple[str, ...]:
 def taken(
     queue: OpenQueue, limit: int, timeout: float | None, columns: Sequence[str] | None
 ) -> pyarrow.RecordBatchReader:
-    """See Queue.get_arrow()."""
+    """Implements Queue.get_arrow()."""
     pa = _arrow()
     names = _names(columns)
     found = get_columns(queue, limit, BATCH_ROWS, BATCH_BYTES, timeout)
@@ -56,7 +56,7 @@ def taken(
 
 
 def looked_at(queue: OpenQueue, selector: str | None, columns: Sequence[str] | None) -> pyarrow.RecordBatchReader:
-    """See Queue.browse_arrow()."""
+    """Implements Queue.browse_arrow()."""
     pa = _arrow()
     names = _names(columns)
     ends = ends_of(queue)
@@ -82,7 +82,7 @@ def _entries(queue: OpenQueue, begin: int, end: int) -> Iterator[Any]:
 
 
 def put_stream(queue: OpenQueue, rules: Rules, given: Any, timeout: float | None) -> int:
-    """See Queue.put_arrow().
+    """Implements Queue.put_arrow().
 
     rules: of the queue.
     """

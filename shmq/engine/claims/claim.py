@@ -108,7 +108,7 @@ class Claimer:
     def _claimed(self, entries: int, nbytes: int) -> Claimed:
         try:
             return Claimed(*claim_entries(self._source, self._target, entries, nbytes, self._subscription))
-        except (Full, OutOfSpace):  # and nothing was moved
+        except (Full, OutOfSpace):  # and no entry was moved before
             return Claimed(0, 0, True)
 
     def _wait(self, ends: tuple[int, ...], seconds: float) -> None:
@@ -116,18 +116,18 @@ class Claimer:
             wait_for_newcomers(self._source, ends, min(seconds, LEFT_TO_TAKE_LOOK))
         except (Empty, Timeout):
             pass
-        except ShutDown:  # nobody puts any more, but a consumer may give something back
+        except ShutDown:  # no producer puts any more, but a consumer may still give a message back
             time.sleep(min(seconds, LEFT_TO_TAKE_LOOK))
 
 
 def identity_of(queue: Queue[Any]) -> str:
-    """Another text for another queue, also if it has the same name, in the same broker or in one that was made anew."""
+    """Returns a text that no other queue has, not even one of the same name in a broker that was made anew."""
     index, incarnation = directory_entry(queue)
     return f"{membership_of(queue).live().header()['uuid'].hex()}-{index}-{incarnation}"
 
 
 def wall_clock_of(broker: Broker) -> WallOf:
-    """The function that makes times of day of the broker's times."""
+    """Returns the function that converts the broker's times into times of day."""
     return broker_membership(broker).member.wall_of
 
 
@@ -139,7 +139,7 @@ def bounds_of(queue: Queue[Any]) -> tuple[int, int]:
 
 
 def levels_of(queue: Queue[Any]) -> list[tuple[int, int]]:
-    """Of each level, the most important first, its first place and the one behind its last."""
+    """Returns of each level, the most important first, its first place and the place behind its last."""
     ends = ends_of(queue)
     return list(zip(first_of(ends), ends, strict=True))
 

@@ -57,12 +57,12 @@ def _put(stage: Queue[Any], target: Queue[Any], rules: Rules, rows: Outgoing | B
 
 
 def put_count(queue: Queue[Any]) -> int:
-    """How many messages were ever put into it, whatever became of them."""
+    """Returns how many messages were ever put into the queue, gone or not."""
     return counters_of(queue)["put"]
 
 
 def takes_more(queue: Queue[Any], count: int, more: int, stages: Callable[[], int]) -> bool:
-    """Shall so many more messages go into a queue that has `count`, rather than into another one?
+    """Says whether so many more messages shall go into a queue that has `count`, rather than into another queue.
 
     False: it has no slots for them, so its oldest would go to disk and come back; and there is memory for the slots of
     another queue, since half of the broker's is free, and will be when all `stages` have filled theirs.
@@ -74,6 +74,6 @@ def takes_more(queue: Queue[Any], count: int, more: int, stages: Callable[[], in
 
 
 def roomy_stages(memory: int) -> int:
-    """The number of queues without options whose slots, all in use, fill half of a broker's memory."""
+    """Returns how many queues without options fill half of a broker's memory when all their slots are in use."""
     ring = min(memory // 16, _SLOTS * _SLOT_BYTES)
-    return memory // 2 // (ring + ring // 4)  # it has a front, too
+    return memory // 2 // (ring + ring // 4)  # a queue without options has a front ring, too

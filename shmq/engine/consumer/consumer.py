@@ -1,4 +1,4 @@
-"""A subscription: what it has lent, and what becomes of it."""
+"""The consumer: a subscription to a queue, and the messages that it has lent."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Consumer(Lender, Generic[T]):
         b
     """
 
-    if TYPE_CHECKING:  # in C, see native/python/py_consumer.c
+    if TYPE_CHECKING:  # these methods are in C, see native/python/py_consumer.c
 
         def _receive(self, timeout: float | None, /) -> Message[T]: ...
         def _take(self, timeout: float | None, /) -> Message[T] | None: ...
@@ -77,10 +77,10 @@ class Consumer(Lender, Generic[T]):
     ) -> None:
         check_prefetch(prefetch)
         check_bool(exclusive, "exclusive")
-        self._ended = True  # until the row is ours
+        self._ended = True  # until this consumer has its row
         self._queue = queue
         self._prefetch = prefetch
-        self._of: Consumer[T] | None = whole  # that of several queues, whose part this is
+        self._of: Consumer[T] | None = whole  # the consumer of several queues that this one is a part of
         chosen = loaded(selector)
         self._subscription = Subscription(chosen)
         # Reentrant: a signal handler may close the consumer in the very thread that is about to wait. Not taken through
@@ -98,11 +98,11 @@ class Consumer(Lender, Generic[T]):
         return f"<Consumer of {self._told()}, {state}>"
 
     def _told(self) -> str:
-        """Of what it is a consumer, for people."""
+        """Names the queues of this consumer, for error texts."""
         return f"queue {self._queue.name!r}"
 
     def _is_left(self) -> bool:
-        """Its queue was deleted, and it has nothing in hand."""
+        """Says whether its queue was deleted and it has no message in hand."""
         if self._in_hand() or self._takers or self._closed:
             return False
         try:
@@ -137,7 +137,7 @@ class Consumer(Lender, Generic[T]):
         return self._receive(timeout)._delivered
 
     def _receive_slow(self, timeout: float | None) -> Message[T]:
-        """The same where there is something to be looked after besides. The core calls it, and does the rest itself."""
+        """Receives where other work is to be done besides. The core calls it, and does the rest itself."""
         timeout = check_timeout(timeout)
         self._check()
         self._tell_of_dropped()
@@ -151,7 +151,7 @@ class Consumer(Lender, Generic[T]):
                 if message is None:
                     self._wait_for_credit(deadline)
             if self._readiness is not None and not self._can_take:
-                self._readiness.reset()  # that was the last one within the credit
+                self._readiness.reset()  # the credit is used up by this message
             return message
         except Empty:
             if self._readiness is not None:
@@ -221,7 +221,7 @@ class Consumer(Lender, Generic[T]):
             ...     print(m.body)
             a
         """
-        from shmq.engine.consumer.readiness import Readiness  # few need it, and all import this module
+        from shmq.engine.consumer.readiness import Readiness  # few programs need it, and all import this module
 
         self._check()
         with self._lock:
@@ -250,14 +250,14 @@ class Consumer(Lender, Generic[T]):
         return (self._own,)
 
     def _give_row_back(self) -> None:
-        """The last one out: while a thread of ours takes a message, nobody else may get the row's name."""
+        """Frees the consumer's row, unless a thread still takes messages: then no other consumer may get the row."""
         with self._lock:
             if self._takers:
                 return
         self._own.close()
 
     def _credit_came(self) -> None:
-        """One that waits for credit looks again: called when something has left its hands."""
+        """Wakes a thread that waits for credit: called when a message was settled or dropped."""
         with self._lock:
             self._room.notify()
         if self._readiness is not None:
@@ -265,7 +265,7 @@ class Consumer(Lender, Generic[T]):
 
     def _wait_for_credit(self, deadline: float | None) -> None:
         began, said = clock.monotonic(), False
-        self._starved = True  # from now on this consumer is told when some comes
+        self._starved = True  # from now on this consumer is told when credit comes back
         while not self._can_take:
             now, takers = clock.monotonic(), self._takers
             places = sorted(m.position for m in self._in_hand())
@@ -340,7 +340,7 @@ class Consumer(Lender, Generic[T]):
         if back:
             self._dropped.add(delivery.position)
         if back and whole is not self:
-            whole._dropped.add(delivery.message_id)  # so that it asks its parts
+            whole._dropped.add(delivery.message_id)  # so that the whole consumer asks its parts
         if_free(whole._lock, whole._room.notify)  # else the thread that has it looks again within half a second
         if whole._readiness is not None:
             whole._readiness.has_credit()
@@ -371,7 +371,7 @@ class Consumer(Lender, Generic[T]):
         if member.closed:
             self._forget()
         else:
-            self._give_back(0)  # at once: a consumer that waits is to get the first one first
+            self._give_back(0)  # at once: a waiting consumer is to get the first message first
             with self._lock:
                 self._room.notify_all()
             self._own.closing()  # its threads that wait get Closed
@@ -411,7 +411,7 @@ def _loop_left(left: tuple[Consumer[T], int]) -> None:
 
 
 class _Taking:
-    """A consumer as its readiness sees it."""
+    """Adapts a consumer to the Taker that its Readiness asks."""
 
     def __init__(self, consumer: Consumer[Any]) -> None:
         self._consumer = consumer
@@ -429,13 +429,13 @@ class _Taking:
 
 
 def _taking(consumer: weakref.ref[Consumer[Any]]) -> _Taking | None:
-    """None: it is garbage."""
+    """The consumer; None: it was collected as garbage."""
     found = consumer()
     return None if found is None else _Taking(found)
 
 
 def implicit_consumer(queue: OpenQueue) -> Consumer[Any]:
-    """The consumer of this process whose messages Queue.receive lends."""
+    """Returns the consumer of this process that lends the messages of Queue.receive."""
     membership = membership_of(queue)
     key = directory_entry(queue)
     with membership.lock:

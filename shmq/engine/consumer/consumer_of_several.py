@@ -40,7 +40,7 @@ class ConsumerOfSeveral(Consumer[T]):
         self, queues: Sequence[OpenQueue], prefetch: int | None, selector: str | None, priority: int, exclusive: bool
     ) -> None:
         check_prefetch(prefetch)
-        self._ended = True  # until all rows are ours
+        self._ended = True  # until this consumer has all its rows
         self._queue = queues[0]
         self._prefetch = prefetch
         self._of = None
@@ -98,7 +98,7 @@ class ConsumerOfSeveral(Consumer[T]):
     def _watch(self, readiness: Readiness) -> None:
         super()._watch(readiness)
         for part in self._parts:
-            part._watch(readiness)  # it sleeps on their rows: none is given back before it has ended
+            part._watch(readiness)  # the readiness sleeps on the parts' rows: no row is given back before it has ended
 
     def _all_parts(self) -> tuple[Part, ...]:
         return tuple((part._queue, part._row, part._subscription) for part in self._parts)

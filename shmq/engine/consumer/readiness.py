@@ -35,18 +35,18 @@ _SIGNALS: Final = signal.valid_signals() - {
 
 
 class Taker(Protocol):
-    """For whom a Readiness waits: a consumer, or whoever else takes from queues."""
+    """The object for which a Readiness waits: a consumer, or another taker of messages."""
 
     @property
     def takers(self) -> int:
-        """How many threads are taking just now."""
+        """Returns how many threads are taking just now."""
 
     def parts(self) -> tuple[Part, ...]:
-        """Where it waits."""
+        """Returns the queues and rows on which the taker waits."""
 
     @property
     def can_take(self) -> bool:
-        """Within its credit."""
+        """Says whether the taker's credit allows one more message."""
 
 
 class _Event:
@@ -99,7 +99,7 @@ class Readiness:
         self._pid = os.getpid()
         self._event = _Event()
         self._raised: deque[None] = deque()  # one element while the thread rests; whoever gets it out calls the thread
-        self._resets = 0  # only that it has changed says something
+        self._resets = 0  # a counter of resets, compared only for a change
         self._calls: SimpleQueue[None] = SimpleQueue()
         self._starved = False
         self._stopping = False
@@ -123,7 +123,7 @@ class Readiness:
     # ---- called by the taker -----------------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """It found nothing, or may take nothing more: not readable until there is something again."""
+        """Makes the descriptor unreadable: the taker found nothing, or may take nothing more."""
         if not self.is_ours():
             return
         self._event.clear()  # also if the thread is only about to rest
@@ -132,17 +132,17 @@ class Readiness:
             self._calls.put(None)
 
     def has_credit(self) -> None:
-        """Something was settled."""
+        """Tells the thread that a message was settled, so that the taker has credit again."""
         if self._starved:
             self._calls.put(None)
 
     def stop(self) -> None:
-        """The thread ends as soon as it is woken: it may sleep in the native core."""
+        """Asks the thread to end. It does so as soon as it is woken, for it may sleep in the native core."""
         self._stopping = True
         self._calls.put(None)
 
     def join(self) -> bool:
-        """Waits for the end of the thread after stop(). False: it does not come."""
+        """Waits for the end of the thread after stop(). False: the thread does not end."""
         if thread_id() == self._thread:
             return True  # in a finalizer; it uses no row any more
         try:
@@ -194,7 +194,7 @@ class Readiness:
         return True
 
     def _lower(self) -> bool:
-        """False: another thread has done so."""
+        """Makes the descriptor unreadable. False: another thread has done so."""
         try:
             self._raised.pop()
         except IndexError:
@@ -220,7 +220,7 @@ class Readiness:
         self._starved = False
 
     def _wait(self, parts: tuple[Part, ...]) -> bool:
-        """False: there is nothing, but the taker shall hear why."""
+        """Sleeps until there is a message. False: there is none, but the taker shall hear why."""
         try:
             peek_any(parts, self._own_rows)
         except (ShmqError, OSError):

@@ -52,7 +52,7 @@ def tell_alerts(membership: Membership) -> None:
 
 
 def tell_alerts_of(queue: OpenQueue) -> None:
-    """The same of one queue whose messages its user counts just now: at once."""
+    """Tells at once the alerts of one queue whose messages its user counts just now."""
     if _begins():
         try:
             _tell_of(queue, at_once=True)
@@ -63,7 +63,7 @@ def tell_alerts_of(queue: OpenQueue) -> None:
 
 
 def _begins() -> bool:
-    """Not amid another one: a handler that puts into a queue would look again."""
+    """Begins a look, but not during another one: a log handler that puts into a queue would look again."""
     if not _is_heard() or getattr(_local, "telling", False):
         return False
     _local.telling = True
@@ -71,7 +71,7 @@ def _begins() -> bool:
 
 
 def _is_heard() -> bool:
-    """Does a record go anywhere? A process without a handler leaves the telling to others."""
+    """Says whether a log record has a handler. A process without one leaves the telling to other processes."""
     logger: logging.Logger | None = _LOG
     if not _LOG.isEnabledFor(logging.WARNING):
         return False
@@ -101,7 +101,7 @@ def _tell_of(queue: OpenQueue, *, at_once: bool = False) -> None:
 
 
 def raised(queue: OpenQueue) -> list[str]:
-    """Which of its thresholds are reached at this moment, for people; nobody is told."""
+    """Returns which thresholds of the queue are reached at this moment, in words. It logs nothing."""
     return [text for _, _, text in _reached(queue)]
 
 

@@ -57,7 +57,7 @@ _LOOKED_AT: Final = 64  # of those that wait: a large one does not keep small on
 
 @dataclass(slots=True)
 class DeadLetter:
-    """A dead message that is locked by this process and not yet among the dead."""
+    """A dead message that this process has locked and not yet moved to the queue for the dead."""
 
     queue: OpenQueue
     delivery: Delivery
@@ -78,17 +78,17 @@ def default_name(name: str) -> str:
 
 
 def dead_letter_name(queue: OpenQueue) -> str:
-    """Of the queue for its dead."""
+    """Returns the name of the queue for its dead messages."""
     return settings_of(queue)["dead_letter"].decode(errors="replace") or default_name(queue.name)
 
 
 def is_named(queue: OpenQueue) -> bool:
-    """Was a queue for its dead named?"""
+    """Says whether its options name a queue for its dead messages."""
     return settings_of(queue)["given"] & _NAMED != 0
 
 
 def is_for_the_dead(queue: OpenQueue) -> bool:
-    """Made for the dead of another queue: from here nothing dies further."""
+    """Says whether the queue was made for the dead of another queue: its own messages are not dead-lettered again."""
     if not queue.name.endswith(SUFFIX):
         return False
     settings = settings_of(queue)
@@ -131,7 +131,7 @@ def _reason_text(error: BaseException | str | None) -> str | None:
 
 
 def _try_move(letter: DeadLetter) -> bool:
-    """Moves it. False: not ours any more. Raises Full, OutOfSpace, and it stays locked by this process."""
+    """Moves a dead message. False: another process has it. Raises Full, OutOfSpace; the message stays locked."""
     queue, delivery = letter.queue, letter.delivery
     death = (queue.name, letter.reason, letter.error, letter.at, letter.pids, letter.signal)
     try:
@@ -149,7 +149,7 @@ def _try_move(letter: DeadLetter) -> bool:
 def move_to_dead_letters(
     queue: OpenQueue, delivery: Delivery, reason: DeathReason, error: BaseException | str | None = None
 ) -> bool:
-    """Move an acquired message to the dead.
+    """Moves an acquired message to the queue for the dead.
 
     Arguments:
         queue: where it died.
@@ -230,7 +230,7 @@ def _least_waiting(membership: Membership, name: str) -> float:
 
 
 def _is_gone(letter: WaitingDeadLetter) -> bool:
-    """It is among the dead, or was deleted with its queue."""
+    """Says whether the message is in the queue for the dead, or was deleted with its own queue."""
     try:
         if letter.delivery.lock():
             _try_move(cast("DeadLetter", letter))
@@ -240,12 +240,12 @@ def _is_gone(letter: WaitingDeadLetter) -> bool:
 
 
 def is_waiting(queue: OpenQueue) -> bool:
-    """Do dead messages of this queue wait in this process for room among the dead?"""
+    """Says whether dead messages of this queue wait in this process for room in the queue for the dead."""
     return queue.name in membership_of(queue).dead_letters
 
 
 def give_back_undeleted(queue: OpenQueue) -> None:
-    """The deletion of their queue has failed: what waits because of it is in its place again."""
+    """Gives dead messages back to their queue, whose deletion has failed."""
     membership = membership_of(queue)
     with membership.lock:
         for letter in list(membership.dead_letters.get(queue.name, ())):
@@ -255,7 +255,7 @@ def give_back_undeleted(queue: OpenQueue) -> None:
 
 
 def dead_letter_positions(queue: OpenQueue) -> set[int]:
-    """Of its dead messages that this process holds, since there was no room for them."""
+    """Returns the positions of its dead messages that this process holds, since there was no room for them."""
     mine = directory_entry(queue)
     letters = cast("list[DeadLetter]", list(membership_of(queue).dead_letters.get(queue.name, ())))
     return {letter.delivery.position for letter in letters if directory_entry(letter.queue) == mine}

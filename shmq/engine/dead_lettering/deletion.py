@@ -26,7 +26,7 @@ __all__ = ["dead_letter_left", "delete"]
 
 
 def delete(queue: OpenQueue) -> None:
-    """See Queue.delete."""
+    """Implements Queue.delete."""
     named = is_named(queue)
     if named:
         before = settings_of(queue)["shut_down"]
@@ -67,6 +67,6 @@ def _check_room(queue: OpenQueue) -> None:
 
 
 def dead_letter_left(queue: OpenQueue) -> None:
-    """Of a deleted queue: what has come back, or was put, while it was deleted, or since."""
+    """Dead-letters the messages that came back to a deleted queue, or were put, during its deletion or later."""
     while (delivery := steal_left(queue)) is not None:
         move_to_dead_letters(queue, delivery, "queue_deleted")

@@ -19,7 +19,7 @@ _RETRY_DELAY_BIT: Final = 1 << SETTINGS.index("retry_delay")
 
 
 def retry_delay_ns(queue: OpenQueue, delivery: Delivery) -> int:
-    """Until it is tried again, having failed once more."""
+    """Returns how long a message that has failed once more rests before its next attempt."""
     settings, pool = settings_of(queue), pool_of(queue)
     if pool is not None and not settings["given"] & _RETRY_DELAY_BIT:
         return pool.retry_delay_ns(delivery.delivery)
@@ -28,7 +28,7 @@ def retry_delay_ns(queue: OpenQueue, delivery: Delivery) -> int:
 
 
 def retry(queue: OpenQueue, delivery: Delivery, error: BaseException | str | None, delay_ns: int | None = None) -> bool:
-    """An attempt has failed: it goes back, or is dead. False: it is not ours any more.
+    """Gives a message back after a failed attempt, or moves it to the dead. False: another process has it.
 
     Arguments:
         queue: where it was received.
@@ -44,14 +44,14 @@ def retry(queue: OpenQueue, delivery: Delivery, error: BaseException | str | Non
 
 
 def reject(queue: OpenQueue, delivery: Delivery, error: BaseException | str | None) -> bool:
-    """Dead at once. False: it is not ours any more."""
+    """Moves a message to the dead at once. False: another process has it."""
     if is_for_the_dead(queue):
         return delivery.release(True)  # nothing dies further from here
     return move_to_dead_letters(queue, delivery, "rejected", error)
 
 
 def dead_letter_found(queue: OpenQueue, delivery: Delivery) -> None:
-    """It died too often before this delivery, or has expired; it is not handed out again."""
+    """Moves a message to the dead that has expired, or whose consumers died too often. No consumer gets it again."""
     reason = delivery.why_dead or "max_attempts"
     if reason == "expired":
         settle_expired(queue, delivery)
@@ -60,7 +60,7 @@ def dead_letter_found(queue: OpenQueue, delivery: Delivery) -> None:
 
 
 def settle_expired(queue: OpenQueue, delivery: Delivery) -> None:
-    """Its time is over."""
+    """Settles a message whose time to live is over."""
     if is_for_the_dead(queue):
         delivery.expire()  # nothing dies further from here
     else:

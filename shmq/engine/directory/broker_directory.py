@@ -60,7 +60,7 @@ _AS_IT_IS: Final = BrokerSettings()
 
 
 def open_anonymous(asked: BrokerSettings, *, check: bytes = b"") -> Member:
-    """Makes a segment without a directory and joins it; it goes with its last member.
+    """Makes a segment without a directory and joins it. The segment goes with its last member.
 
     Arguments:
         asked: its options.
@@ -81,7 +81,7 @@ def open_anonymous(asked: BrokerSettings, *, check: bytes = b"") -> Member:
             mode=0o600,
             check=check,
         )
-        # Between the two steps the segment has no member: somebody's sweep may take it.
+        # Between the two steps the segment has no member: the sweep of another process may remove it.
         with suppress(BrokerNotFound):
             return segment.attach(name)
     raise BrokerNotFound(
@@ -135,7 +135,7 @@ class BrokerDirectory:
         raise self._not_found("its directory is deleted again and again")
 
     def _holds_no_broker(self) -> bool:
-        """Then it does not matter whose directory it is. False where we may not look."""
+        """Says whether the directory holds no broker: then its owner does not matter. False where we may not look."""
         if not os.access(self.path, os.R_OK | os.X_OK) or not os.path.isdir(self.path):
             return False
         if any(os.path.lexists(os.path.join(self.path, name)) for name in (RECORD_NAME, LOCK_NAME)):
@@ -169,7 +169,7 @@ class BrokerDirectory:
         )
 
     def _make_directory(self, mode: int | None) -> bool:
-        """True: it did not exist."""
+        """Makes the directory. True: it did not exist."""
         try:
             os.mkdir(self.path, 0o700)
         except FileExistsError:
@@ -372,7 +372,7 @@ class BrokerDirectory:
         disk_path: str | None = None,
         epoch: int = 0,
     ) -> Member:
-        """A death before the record is written leaves a segment without members; the next open joins or sweeps it."""
+        """Makes a segment, then its record. The next open joins or sweeps a segment whose maker died in between."""
         sweep_orphans()
         sweep_unjoined(self.path)
         sweep_disk(held.dir_fd)
@@ -411,7 +411,7 @@ class BrokerDirectory:
             )
             return self._recorded(held, member, record, anew=True)
         except BrokerNotFound:
-            raise _LockLost from None  # it had no member yet, and was swept by somebody with another lock
+            raise _LockLost from None  # the segment had no member yet, and a process with another lock has swept it
         except BaseException:
             segment.unlink(name)
             if disk_path is not None:
@@ -420,9 +420,9 @@ class BrokerDirectory:
 
 
 class _LockLost(Exception):
-    """The lock file was removed while we held it: somebody else may hold another one."""
+    """The lock file was removed while we held it: another process may hold a new lock file."""
 
 
 def _change_mode(dir_fd: int, mode: int) -> None:
-    """Of a directory; that what is made in it gets its group (setgid) stays as it is."""
+    """Changes the mode of a directory and keeps its setgid bit, by which files made in it get its group."""
     os.fchmod(dir_fd, mode | os.fstat(dir_fd).st_mode & stat.S_ISGID)

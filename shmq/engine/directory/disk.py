@@ -108,7 +108,7 @@ def mend_linked_disk(dir_fd: int) -> None:
 
 
 def _make_folder(folder: str, broker: os.stat_result) -> None:
-    """With group and mode of the broker's directory, whatever umask and first group this process has."""
+    """Makes a folder with group and mode of the broker's directory, whatever umask and group this process has."""
     os.mkdir(folder, 0o700)
     with suppress(PermissionError):
         os.chown(folder, -1, broker.st_gid)
@@ -116,7 +116,7 @@ def _make_folder(folder: str, broker: os.stat_result) -> None:
 
 
 def _check_folder(folder: str, broker: os.stat_result) -> None:
-    """A directory of a user of the broker: others may make names where it lies."""
+    """Checks that the folder is a directory of a user of the broker: other users may make names where it lies."""
     found = os.lstat(folder)
     shared = stat.S_IMODE(broker.st_mode) & 0o070 and found.st_gid == broker.st_gid
     if not stat.S_ISDIR(found.st_mode) or not (shared or found.st_uid in (os.geteuid(), broker.st_uid)):
@@ -135,18 +135,18 @@ def private_disk(disk_path: str | None = None) -> str:
         disk_path: what it lies in; None: the directory of temporary files.
     """
     if disk_path is None:
-        import tempfile  # here: a broker with a directory never asks
+        import tempfile  # imported here: a broker with a directory never needs it
 
         disk_path = tempfile.gettempdir()
     return os.path.join(disk_path, f"shmq-{os.geteuid()}-{shm_device():x}")
 
 
 def remove_private_disk(directory: str) -> None:
-    """Of an anonymous broker whose segment is gone."""
+    """Removes the disk directory of an anonymous broker whose segment is gone."""
     if not os.path.exists(os.path.join(SHM_DIRECTORY, os.path.basename(directory))):
         _remove_named(directory, None, _NAMES[1:])
         with suppress(OSError):
-            os.rmdir(os.path.dirname(directory))  # if it was the last one
+            os.rmdir(os.path.dirname(directory))  # succeeds if no broker's directory is left in it
 
 
 def _remove_named(directory: str, dir_fd: int | None, names: tuple[re.Pattern[str], ...]) -> None:
@@ -173,7 +173,7 @@ def _remove_named(directory: str, dir_fd: int | None, names: tuple[re.Pattern[st
 
 
 def _remove_file(name: str, dir_fd: int) -> None:
-    """Or an empty directory in its place, as the core does."""
+    """Removes a file, or an empty directory in its place, as the core does."""
     with suppress(OSError):
         try:
             os.unlink(name, dir_fd=dir_fd)
@@ -206,7 +206,7 @@ def disk_bytes(directory: str) -> int:
 
 
 def file_system(directory: str) -> tuple[str, os.statvfs_result]:
-    """That which the directory lies in, or will: and the part of its path that exists."""
+    """Returns the file system in which the directory lies or will lie, and the part of its path that exists."""
     while True:
         try:
             return directory, os.statvfs(directory)
@@ -215,7 +215,7 @@ def file_system(directory: str) -> tuple[str, os.statvfs_result]:
 
 
 def sweep_disk(dir_fd: int) -> None:
-    """Removes what is left of segments that are gone; by whoever makes a new one, or deletes the broker.
+    """Removes the disk directories of segments that are gone. A process that makes or deletes a segment calls this.
 
     Arguments:
         dir_fd: of the broker's directory.
@@ -226,12 +226,12 @@ def sweep_disk(dir_fd: int) -> None:
         return
     with suppress(OSError):
         for name in filter(is_segment_name, os.listdir(folder)):
-            if not os.path.exists(os.path.join(SHM_DIRECTORY, name)):  # whoever made the link, and wherever to
+            if not os.path.exists(os.path.join(SHM_DIRECTORY, name)):  # whichever process made the link
                 _remove_named(os.path.join(folder, name), None, _NAMES[1:])
 
 
 def unlink_disk(dir_fd: int) -> None:
-    """Of a broker that is gone, and swept: the link goes, and the folder if nothing of others is in it."""
+    """Removes the link of a broker that is gone, and the folder that it leads to if no other files are in it."""
     folder = linked_disk(dir_fd)
     if folder is not None:
         with suppress(OSError):

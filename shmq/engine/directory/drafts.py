@@ -1,4 +1,4 @@
-"""Files under another name that a death left while a segment, or the record of one, was being written."""
+"""Drafts: files under a temporary name, left by a process that died while it wrote a segment or a record."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _abandoned(path: str) -> Iterator[bool]:
 
 
 def _is_unlocked(descriptor: int) -> bool:
-    """Takes the lock: it goes with the descriptor."""
+    """Takes the lock of the file. Closing the descriptor releases it."""
     lock = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, _DRAFT_BYTE, 1, 0)
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
@@ -71,7 +71,7 @@ def _has_draft(dir_fd: int) -> bool:
 
 
 def drafts(directory: str | None = None) -> list[str]:
-    """Paths of this user's drafts that are surely nobody's.
+    """Returns the paths of this user's drafts whose makers are dead.
 
     Arguments:
         directory: of a broker, to look there and nowhere else.

@@ -1,4 +1,4 @@
-"""The file `lock` in a broker's directory: who opens, deletes or tidies up the broker holds it.
+"""The file `lock` in a broker's directory: a process holds it while it opens, deletes or tidies up the broker.
 
 A user who may write to the directory may put anything in its place, such as a link to a private file of ours. So it is
 never followed, and never waited for at its opening. Its rights change only on the descriptor of a file that was made
@@ -49,7 +49,7 @@ class HeldLock:
     lock_fd: int
 
     def is_named(self) -> bool:
-        """Whether it excludes others still: neither the directory nor the lock file was removed meanwhile."""
+        """Says whether the lock still excludes others: neither directory nor lock file was removed meanwhile."""
         try:
             named = os.stat(LOCK_NAME, dir_fd=self.dir_fd, follow_symlinks=False)
         except OSError:
@@ -94,7 +94,7 @@ def open_lock(path: str, dir_fd: int) -> int:
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise _no_file(path) from None
-        error.filename = os.path.join(path, LOCK_NAME)  # the name alone says nothing to who reads it
+        error.filename = os.path.join(path, LOCK_NAME)  # the name alone does not tell the user where the file is
         if error.errno == errno.EROFS:
             raise _read_only(path) from None
         raise
@@ -110,7 +110,7 @@ def open_lock(path: str, dir_fd: int) -> int:
 
 
 def _make(dir_fd: int, name: str, mode: int) -> int:
-    """A new file: of a group's broker it is the group's; in a private one it is only ours already."""
+    """Makes a lock file. A group's broker gets a file of the group; in a private one only this user can open it."""
     descriptor = os.open(name, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=dir_fd)
     with suppress(PermissionError):
         os.fchown(descriptor, -1, os.fstat(dir_fd).st_gid)
@@ -136,7 +136,7 @@ def _open_or_make(path: str, dir_fd: int) -> int | None:
 
 
 def _holders(lock_fd: int) -> list[int]:
-    """The processes that hold the lock, as far as this pid namespace shows them."""
+    """Returns the processes that hold the lock, as far as this pid namespace shows them."""
     inode, found = str(os.fstat(lock_fd).st_ino), []
     with suppress(OSError), open("/proc/locks", encoding="ascii", errors="replace") as lines:
         for line in lines:

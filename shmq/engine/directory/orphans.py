@@ -1,4 +1,4 @@
-"""Segments that nobody uses and nobody can find again."""
+"""Orphans: segments that no process uses, and that no directory names."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _lies_in(identity: SegmentIdentity, directory: str) -> bool:
 
 
 def _is_closed(path: str) -> bool:
-    """Whether we may not look if the directory is there: nobody can say then that it is gone."""
+    """Says whether this user may not look where the directory lies: then it does not count as gone."""
     try:
         is_directory(path)
     except PermissionError:
@@ -95,7 +95,7 @@ def _candidates(directory: str | None) -> Iterator[SegmentIdentity]:
         try:
             identity = segment.inspect(name)
         except (ShmqError, OSError):
-            continue  # gone meanwhile, or nothing that this version understands
+            continue  # the segment has gone meanwhile, or this version does not understand it
         # Under our name there may be another user's file, and what its header says is his word.
         if identity.has_members or identity.owner != os.geteuid():
             continue
@@ -135,7 +135,7 @@ def sweep_unjoined(directory: str) -> None:
 
 
 def sweep_discarded(identities: list[SegmentIdentity], directory: str | None = None) -> list[SegmentIdentity]:
-    """Removes of these, which orphans(directory, deleted=True) has listed, those that it would list still."""
+    """Removes those of the listed segments that orphans(directory, deleted=True) would still list."""
     return _sweep(identities, directory, deleted=True)
 
 

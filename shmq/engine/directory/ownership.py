@@ -1,4 +1,4 @@
-"""Whose a broker's directory is, and what it lies on: looked at before anything in it is opened or mapped."""
+"""Checks a broker's directory, its owner and its file system, before anything in it is opened or mapped."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def open_directory(path: str) -> int:
 
 
 def is_directory(path: str) -> bool:
-    """As os.path.isdir(), which says no as well where we may not look: that is a PermissionError here."""
+    """Does what os.path.isdir() does, but raises PermissionError where this user may not look."""
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)
     except PermissionError:
@@ -191,7 +191,7 @@ def check_filesystem(path: str, dir_fd: int) -> None:
 
 
 def not_permitted(path: str) -> PermissionError:
-    """For a directory that cannot be made: says in which one, whose it is, and what to do.
+    """Makes the error for a directory that cannot be made: names the parent, its owner and the remedy.
 
     Raises the error of open_directory() where we may not look whether it is there.
     """

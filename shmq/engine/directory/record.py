@@ -135,7 +135,7 @@ def remove_if_ours(path: str, dir_fd: int, name: str, *, anyhow: bool = False) -
         os.unlink(name, dir_fd=dir_fd)
     except FileNotFoundError:
         return True
-    except CorruptionError:  # no regular file
+    except CorruptionError:  # the name is not that of a regular file
         return False
     return True
 
@@ -152,7 +152,7 @@ def _parse(content: dict[str, Any]) -> SegmentRecord:
         patience=float(content["patience"]),
         mode=int(content["mode"], 8),
         shm_device=int(content["shm_device"]),
-        disk=content.get("disk"),  # an older record has none
+        disk=content.get("disk"),  # an older record lacks this field
         key_check=bytes.fromhex(content.get("key_check", "")),
         epoch=content["epoch"],
     )
@@ -186,14 +186,14 @@ def read_record(path: str, dir_fd: int) -> SegmentRecord | None:
     try:
         return _read(path, raw)
     except CorruptionError:
-        copy = read_copy(path, dir_fd) if is_begun(raw) else None  # else the file is somebody's own
+        copy = read_copy(path, dir_fd) if is_begun(raw) else None  # else the file is not shmq's
         if copy is None:
             raise
         return copy
 
 
 def read_copy(path: str, dir_fd: int) -> SegmentRecord | None:
-    """That of the record. None: there is none, or a process died while it wrote it, or it is another version's."""
+    """Reads the copy of the record. None: it is missing, incomplete since its writer died, or of another version."""
     try:
         raw = _read_bytes(path, dir_fd, LOCK_NAME)
         return _read(path, raw) if raw else None

@@ -93,7 +93,7 @@ def _is_here(member: Member, path: str, dir_fd: int) -> bool:
         return False
     with suppress(BrokerError, PermissionError):
         return segment.inspect(member.name).lies_in(os.fstat(dir_fd))
-    return record is not None  # its name is gone already: a deletion that was cut off
+    return record is not None  # the segment's name is gone already: an earlier deletion was cut off
 
 
 def _delete_name(member: Member, name: str, force: bool) -> None:
@@ -110,7 +110,7 @@ def _is_another(process: ProcessInfo) -> bool:
 
 
 def _in_use(name: str, users: list[str]) -> BrokerError:
-    """The error of a deletion that others are in the way of."""
+    """Makes the error of a deletion while other processes use the broker."""
     return BrokerError(
         f"the broker {name} is in use, and was not deleted",
         figures="by " + (", ".join(users) or "processes that cannot be seen from here"),
@@ -119,8 +119,8 @@ def _in_use(name: str, users: list[str]) -> BrokerError:
 
 
 def _remove_files(path: str, held: HeldLock) -> bool:
-    """Of a directory that is proven to be a broker's. Returns whether it is gone, too."""
-    if held.is_named():  # else somebody may have made a broker here meanwhile
+    """Removes the files of a directory that is proven to be a broker's. Returns whether the directory is gone, too."""
+    if held.is_named():  # else another process may have made a broker here meanwhile
         os.ftruncate(held.lock_fd, 0)  # from its copy nobody makes the broker anew once the record is gone
         sweep_disk(held.dir_fd)
         unlink_disk(held.dir_fd)
@@ -175,7 +175,7 @@ def _is_brokers(path: str, force: bool) -> bool:
 
 
 def _remove_segment(directory: BrokerDirectory, dir_fd: int, force: bool) -> tuple[str | None, str | None]:
-    """Names: of the segment that was removed, of the one that was left since it is another broker's."""
+    """Returns two names: of the segment that was removed, and of one that stayed, since it is another broker's."""
     record = _record(directory.path, dir_fd)
     if record is None:
         return _remove_unrecorded(directory.path, dir_fd, force), None
@@ -198,7 +198,7 @@ def _remove_segment(directory: BrokerDirectory, dir_fd: int, force: bool) -> tup
 
 
 def _record(path: str, dir_fd: int) -> SegmentRecord | None:
-    """The record, or its copy if it is damaged. None: which segment it was, nobody can say any more."""
+    """Returns the record, or its copy if the record is damaged. None: both are lost, and the segment is unknown."""
     try:
         return read_record(path, dir_fd)
     except CorruptionError:
@@ -208,7 +208,7 @@ def _record(path: str, dir_fd: int) -> SegmentRecord | None:
 
 
 def _remove_unrecorded(path: str, dir_fd: int, force: bool) -> str | None:
-    """The name of a segment that was in use without a record, and was removed."""
+    """Removes a segment that is in use without a record. Returns its name."""
     for identity in unrecorded(os.fstat(dir_fd)):
         member = segment.attach(identity.name, (dir_fd, identity.directory_uuid.bytes))
         try:
@@ -259,7 +259,7 @@ def _is_usable(name: str) -> bool:
     except (VersionMismatch, CorruptionError):
         return False
     except (BrokerError, PermissionError):
-        return True  # lost or another's: not ours to discard
+        return True  # the segment is lost, or another broker's: it stays
     return True
 
 

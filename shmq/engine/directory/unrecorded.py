@@ -1,4 +1,4 @@
-"""Segments whose directory does not name them any more, and that are its broker all the same.
+"""Finds segments that are a directory's broker although no record in the directory names them any more.
 
 A cleaner of /tmp removes files by their age, `segment` and `lock` among them, while processes use the broker. A process
 that opens the directory then joins them, and makes no second broker.

@@ -1,4 +1,4 @@
-"""Declaring a queue: it is found or made, and opened."""
+"""Declares a queue: finds or makes it, and opens it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Q = TypeVar("Q", bound=OpenQueue)
 def declared(
     membership: Membership, name: str, settings: QueueSettings, *, create: bool, opened: Callable[[int, int], Q]
 ) -> Q:
-    """The queue of this name, as `opened` makes it.
+    """Returns the queue of this name, as `opened` makes it.
 
     Arguments:
         settings: what it has, or gets.
@@ -49,7 +49,7 @@ def declared(
         try:
             queue = opened(index, incarnation)
         except NotFound:
-            continue  # deleted in between
+            continue  # the queue was deleted in between
         if settings.max_memory:
             warn_of_excess(membership)
         return queue

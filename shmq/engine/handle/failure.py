@@ -37,7 +37,7 @@ __all__ = ["dropped_text", "failure_of", "full_disk", "largest_body", "no_memory
 
 LARGEST_BODY = 1 << 30
 _STOPPED_MOVER = "; shmq doctor tells whether a process is stopped that moves messages to or from disk"
-_MOST_SLOTS = 65_536  # of a queue without maxsize, however much memory there is
+_MOST_SLOTS = 65_536  # the slots of a queue without maxsize, however much memory there is
 
 
 def largest_body(memory: int) -> tuple[int, str]:
@@ -123,7 +123,7 @@ def _full(queue: QueueHandle, name: str, membership: Membership, status: str) ->
 
 def full_disk(name: str, membership: Membership) -> Full:
     """The budget is used up, or the file system has only its last tenth left."""
-    from shmq.engine.directory.disk import disk_bytes, file_system  # here: most programs never see it
+    from shmq.engine.directory.disk import disk_bytes, file_system  # imported here: most programs never see this error
 
     header, place = membership.member.header(), membership.disk
     directory, system = file_system(place)
@@ -171,14 +171,14 @@ def no_memory_for_queue(lacking: Full | OutOfSpace, member: Member, name: str, b
 
 
 def _way_to_wait(overflow: str | None) -> str:
-    """How a producer comes to wait for room; where the queue rejects at once, a timeout changes nothing."""
+    """Tells how a producer can wait for room. A timeout changes nothing where the queue rejects at once."""
     return 'alter(overflow="wait") and put with a timeout' if overflow == "reject" else "wait with a longer timeout"
 
 
 def _room_in_the_ring(wait: str, maxsize: int, slots: int) -> str:
     """The remedy where all slots are in use, whose number was fixed when the queue was made."""
     remedy = f"let more consumers take messages, {wait}, or make the queue anew "
-    if maxsize != 0:  # given after it was made
+    if maxsize != 0:  # the option was given after the queue was made
         return f"{remedy}with maxsize={maxsize}, which then fixes its slots"
     more_memory = " or a broker with more memory" if slots < _MOST_SLOTS else ""
     keep = "and messages in hand or delayed keep theirs"
@@ -186,7 +186,7 @@ def _room_in_the_ring(wait: str, maxsize: int, slots: int) -> str:
 
 
 def _way_to_alter(there: QueueHandle, name: str, settings: QueueSettings, differs: str) -> str:
-    """How the queue comes to have this value; "" if it cannot."""
+    """Tells how the queue can get this value; "" if it cannot."""
     found = settings_of(there)
     too_many = differs == "maxsize" and (settings.maxsize or 0) > found["slots"] and not found["flows"]
     if differs in FIXED_QUEUE_OPTIONS or too_many:
@@ -220,7 +220,7 @@ def options_mismatch(
 def failure_of(
     queue: QueueHandle, name: str, membership: Membership, status: str, trail: str, errno: int
 ) -> BaseException:
-    """The exception for a failed call on this queue, as the core tells of it."""
+    """Returns the exception for a failed call on this queue, by what the core tells of the failure."""
     what, figures, remedy = parts_of(trail)
     if status == "NO_SPACE":
         who, most = memory_users(membership.member, name)

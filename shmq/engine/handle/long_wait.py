@@ -1,4 +1,4 @@
-"""A word in the log of a put that waits for room, and has no time-out that would end it."""
+"""Logs a put that has waited long for room, and has no time-out that would end the wait."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LIMITS: Final = {
 
 
 def takers(queue: QueueHandle) -> str:
-    """The processes that have a consumer of the queue, for people."""
+    """Names the processes that have a consumer of the queue, for the log."""
     pids = sorted(takers_of(queue))
     if not pids:
         return "consumers: none"
@@ -76,7 +76,7 @@ def tell_of_long_wait(queue: QueueHandle, name: str, membership: Membership, sta
             extra={"queue": name, "pid": os.getpid()},
         )
     except ShmqError:
-        pass  # deleted or closed meanwhile: the put itself says so next
+        pass  # the queue was deleted or closed meanwhile: the put itself raises that next
     finally:
         _local.telling = False
     return True

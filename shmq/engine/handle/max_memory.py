@@ -20,7 +20,7 @@ _NAMED: Final = 5
 
 
 def excess_of(membership: Membership) -> str | None:
-    """The excess, in words for people; None: all queues can reach their max_memory at the same time.
+    """Describes the excess for the log; None: all queues can reach their max_memory at the same time.
 
     A sixteenth of the memory is kept for slots, so bodies have the rest of it.
     """
@@ -46,7 +46,7 @@ def excess_of(membership: Membership) -> str | None:
 
 
 def warn_of_excess(membership: Membership) -> None:
-    """After a max_memory was given. A sum that this process has told of is not told again."""
+    """Warns of an excess after a max_memory was given. This process does not warn of the same sum again."""
     excess = excess_of(membership)
     if excess is not None and excess != membership.excess:
         _LOG.warning("broker %s: %s", membership.name, excess)

@@ -45,7 +45,7 @@ class OpenQueue(QueueHandle):
     _membership: Membership
     _name: str
     _codec: AnyCodec
-    _pool: TakingPool | None = None  # that takes by this handle
+    _pool: TakingPool | None = None  # the pool that takes by this handle
     _dead_letters: tuple[int, OpenQueue] | None = None  # the queue for its dead, while the settings have this version
 
     @classmethod
@@ -64,14 +64,14 @@ class OpenQueue(QueueHandle):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The queue's name."""
         return self._name
 
     # ---- called by the native core -----------------------------------------------------------------------------
 
     def _attach(self) -> None:
         self._membership.live()
-        raise AssertionError("a queue without a binding")  # only between __new__ and _opened
+        raise AssertionError("a queue without a binding")  # reached only between __new__ and _opened
 
     def _failure(self, status: str, trail: str, errno: int) -> BaseException:
         return failure_of(self, self._name, self._membership, status, trail, errno)
@@ -86,7 +86,7 @@ def open_queue(membership: Membership, name: str, index: int, incarnation: int) 
 
 
 def same_queue(queue: OpenQueue) -> OpenQueue:
-    """Another handle on it, of the same class, which keeps no Broker."""
+    """Returns another handle on the queue, of the same class, which keeps no Broker."""
     return type(queue)._opened(queue._membership, queue._name, queue._codec, *queue._identity())
 
 
@@ -100,10 +100,10 @@ dead_letters_of: Final[Callable[[OpenQueue], tuple[int, OpenQueue] | None]] = at
 
 
 def set_dead_letters(queue: OpenQueue, found: tuple[int, OpenQueue] | None) -> None:
-    """The queue for its dead, and the version of the settings that name it; None: it is not known any more."""
+    """Notes the queue for its dead, and the version of the settings that name it; None: forgets it."""
     queue._dead_letters = found
 
 
 def set_pool(queue: OpenQueue, pool: TakingPool | None) -> None:
-    """From now on this pool takes by the handle; None: no pool does."""
+    """Notes which pool takes by the handle from now on; None: no pool."""
     queue._pool = pool

@@ -19,7 +19,7 @@ def first_of(ends: tuple[int, ...]) -> list[int]:
 
 
 def places_from(start: int, ends: tuple[int, ...]) -> list[int]:
-    """Where to go on, level by level, for whoever has seen everything before `start` in the queue's order."""
+    """Returns where a reader goes on, level by level, that has seen everything before `start` in the queue's order."""
     if len(ends) == 1:
         return [start]
     own = start >> PLACE_BITS

@@ -16,13 +16,13 @@ class TakingPool(Protocol):
     """A pool of workers, as far as the queue's handle by which it takes knows of it."""
 
     def fails(self, delivery: Delivery) -> None:
-        """An attempt has failed, and the message is about to go back or to die."""
+        """Tells the pool that an attempt has failed, before the message goes back or dies."""
 
     def dies(self, delivery: Delivery, reason: FailureReason) -> None:
-        """A message is about to die."""
+        """Tells the pool that a message is about to die."""
 
     def died(self, delivery: Delivery, reason: FailureReason, error: str | None) -> None:
-        """It has; the pool tells of it in the log."""
+        """Tells the pool that a message has died, so that it logs this."""
 
     def retry_delay_ns(self, failed: int) -> int:
-        """Where the queue names no retry_delay: until the next attempt of what had failed so often before."""
+        """Returns the delay before the next attempt, for a queue without retry_delay: it grows with failed attempts."""

@@ -1,4 +1,4 @@
-"""Dead messages in the log: of each queue the first one at once, and once a second how many more."""
+"""Logs dead messages: of each queue the first one at once, then once a second how many more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Dead = tuple[str, int, str, str | None, str, Exception | None]  # what tell() i
 
 @dataclass(slots=True)
 class _Told:
-    """Of a queue: its last line, and what came since."""
+    """The state of one queue in the log: its last line, and the deaths since."""
 
     at: float
     more: int = 0
@@ -38,7 +38,7 @@ class DeathLog:
     def tell(
         self, queue: str, message_id: int, reason: str, error: str | None, target: str, full: Exception | None = None
     ) -> None:
-        """One has died: a line of its own, or a part of the next count.
+        """Logs the death of a message: in a line of its own, or as a part of the next count.
 
         Arguments:
             queue: where.
@@ -62,7 +62,7 @@ class DeathLog:
         _say(dead, told.more if told is not None else 0, now - told.at if told is not None else 0)
 
     def tell_rest(self, *, now: bool = False) -> None:
-        """The counts whose second is over; now: all of them."""
+        """Logs the counts whose second is over; now: logs all counts."""
         due: list[tuple[_Dead, int, float]] = []
         with self._lock:
             at = clock.monotonic()
@@ -75,12 +75,12 @@ class DeathLog:
             _say(*one)
 
     def forget(self) -> None:
-        """They are another process's to tell."""
+        """Forgets the counts: in a forked child they are the parent's to log."""
         self._told, self._lock = {}, threading.RLock()
 
 
 def _say(dead: _Dead, more: int, seconds: float) -> None:
-    """A line of one message; or (more) of so many, of which this is the last one."""
+    """Writes a line about one message; or (more) about so many, of which this one is the last."""
     queue, message_id, reason, error, target, full = dead
     why = f"({reason}: {last_line(error)})" if error else f"({reason})"
     if more:

@@ -59,4 +59,4 @@ def _told(member: Member, pid: int, since: float, until: float) -> int | None:
 
 
 def _sound(number: int) -> int | None:
-    return number if 0 < number <= 64 else None  # the segment may be damaged
+    return number if 0 < number <= 64 else None  # a damaged segment may hold any number

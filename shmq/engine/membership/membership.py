@@ -30,30 +30,30 @@ _LOCK = threading.RLock()  # reentrant: garbage that is collected while it is he
 
 
 class Closable(Protocol):
-    """A consumer that nobody else closes: it ends with the broker."""
+    """A consumer that ends with the broker, since no user closes it."""
 
     def close(self) -> None:
-        """The messages that it has lent go back."""
+        """Gives back the messages that the consumer has lent."""
 
 
 class Sleeper(Protocol):
-    """A thread that sleeps in the broker and that nobody calls."""
+    """A thread of the library that sleeps in the broker."""
 
     def stop(self) -> None:
-        """It ends as soon as it is woken."""
+        """Asks the thread to end. It does so as soon as it is woken."""
 
     def join(self) -> bool:
-        """Waits for that. False: it does not come."""
+        """Waits for the thread's end after stop(). False: the thread does not end."""
 
 
 class WaitingDeadLetter(Protocol):
-    """A dead message that found no room among the dead."""
+    """A dead message for which the queue for the dead had no room."""
 
     delivery: Delivery
 
     @property
     def reason(self) -> str:
-        """As in Death."""
+        """The reason of the death, as in Death."""
 
 
 class Membership:
@@ -88,12 +88,12 @@ class Membership:
         self.lock = threading.RLock()
 
     def keep(self, name: str, letter: WaitingDeadLetter) -> None:
-        """A dead message of the queue `name` for which there is no room among the dead: it waits behind the others."""
+        """Appends a dead message of the queue `name` to those that wait for room in the queue for the dead."""
         self.dead_letters.setdefault(name, deque()).append(letter)
         self.member.dead_letters += 1
 
     def let_go(self, name: str, letter: WaitingDeadLetter) -> None:
-        """The message waits no more: it is among the dead, or back in its place, or was deleted with its queue."""
+        """Removes a message that waits no more: it was moved to the dead, given back, or deleted with its queue."""
         line = self.dead_letters[name]
         line.remove(letter)
         self.member.dead_letters -= 1
@@ -101,13 +101,13 @@ class Membership:
             del self.dead_letters[name]
 
     def forget_dead_letters(self) -> None:
-        """They are another process's."""
+        """Forgets the waiting dead messages: in a forked child they are the parent's."""
         self.dead_letters.clear()
         self.member.dead_letters = 0
 
     @property
     def path(self) -> str | None:
-        """Of the broker's directory, where it lies now: it may have been moved while it is in use. None: anonymous."""
+        """The present path of the broker's directory, which may have been moved while in use. None: anonymous."""
         path, directory, descriptor = self._path, self._directory, self.member.dir_fd
         if path is not None and directory is not None and not _is_at(path, directory):
             with suppress(OSError):
@@ -118,7 +118,7 @@ class Membership:
 
     @property
     def disk(self) -> str:
-        """The directory of what flows to disk."""
+        """The directory for messages that flow to disk."""
         path = self.path
         return self._private_disk if path is None else disk_of(path, self.member.name)
 
@@ -129,7 +129,7 @@ class Membership:
         return broker_url(f"{SHM_DIRECTORY}/{self.member.name}")
 
     def live(self) -> Member:
-        """The native membership of this very process. Raises Closed, BrokerError for one that was reaped."""
+        """Returns the native membership of this very process. Raises Closed, BrokerError for one that was reaped."""
         if self.member.lost:
             raise BrokerError(
                 f"this process has lost the broker {self.name}: its descriptors were closed beneath it, and others "
@@ -144,7 +144,7 @@ class Membership:
 
     @property
     def name(self) -> str:
-        """For error texts."""
+        """Returns the broker's name for error texts."""
         return self.path or f"anonymous ({self.key})"
 
     @property
@@ -160,7 +160,7 @@ class Membership:
             readiness = list(self.readiness)
             for one in readiness:
                 one.stop()
-            self.member.close()  # wakes who sleeps
+            self.member.close()  # this wakes all threads that sleep in the broker
             self.deaths.tell_rest(now=True)
             for one in readiness:
                 one.join()
@@ -175,7 +175,7 @@ class Membership:
 
     @staticmethod
     def join(key: str, make: Callable[[], Membership]) -> Membership:
-        """The membership of this key, made if this process has none, with one handle more."""
+        """Returns the membership of this key with one handle more. It is made if this process has none."""
         _watch_exit()
         with _LOCK:
             found = _OPEN.get(key)
@@ -189,7 +189,7 @@ class Membership:
 
     @staticmethod
     def of(key: str) -> Membership | None:
-        """The open membership of this key, if there is one, with one handle more."""
+        """Returns the open membership of this key, if there is one, with one handle more."""
         with _LOCK:
             found = _OPEN.get(key)
             if found is None or found.closed:
@@ -198,7 +198,7 @@ class Membership:
             return found
 
     def leave(self) -> None:
-        """One handle less; the last one closes."""
+        """Counts one handle less. The last one closes the membership."""
         with _LOCK:
             self.handles -= 1
             last = self.handles <= 0
@@ -214,7 +214,7 @@ def _is_at(path: str, directory: os.stat_result) -> bool:
 
 
 def close_all() -> None:
-    """At the end of the process: leave every broker, so that nobody has to find out that we are gone."""
+    """Leaves every broker at the end of the process, so that other members need not find out that it has gone."""
     for membership in list(_OPEN.values()):
         membership.close()
 
@@ -264,7 +264,7 @@ def _after_fork() -> None:
     _watch_multiprocessing()  # which may have been loaded since; a child of its own then finds our entry, see above
     for membership in _OPEN.values():
         membership.lock = threading.RLock()
-        membership.consumers.clear()  # the parent's
+        membership.consumers.clear()  # these consumers are the parent's
         membership.forget_dead_letters()
         membership.deaths.forget()
         membership.readiness.clear()

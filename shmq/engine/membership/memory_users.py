@@ -1,4 +1,4 @@
-"""The users of a broker's memory, in the words of an error that says there is no more."""
+"""Lists the users of a broker's memory, for the text of an error that says there is no more."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _remedies(most: list[tuple[int, str, str]], asking: str) -> list[str]:
         [name for _, kind, name in most if kind == wanted and name and not _OF_SPARK.search(name)]
         for wanted in ("bodies", "slots")
     )
-    idle = [name for name in reserved if name not in full and name != asking]  # where there are messages they go first
+    idle = [name for name in reserved if name not in full and name != asking]  # those with messages are emptied first
     remedies = {
         "bodies": f"take messages out of {full[0]!r}" if full else "",
         "slots": f"delete queues that are not needed, as {idle[0]!r}" if idle else "",

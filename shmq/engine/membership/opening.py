@@ -1,4 +1,4 @@
-"""Opening: from a path, or from what a pickled handle knows, to this process's membership, with one handle more."""
+"""Opens a broker, by a path or by what a pickled handle knows: gives this process's membership one handle more."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["join_anonymous", "join_directory", "rejoin"]
 
 
 def join_anonymous(settings: BrokerSettings) -> Membership:
-    """A broker without a directory, shared by passing handles, gone with its last user."""
+    """Joins a broker without a directory, which is shared by passing handles and goes with its last user."""
     key = settings.encryption_key
     check = b"" if key is None else segment.check_of(key.value)
     member = open_anonymous(settings, check=check)
@@ -47,7 +47,7 @@ def _joined(path: str | None, member: Member, key: EncryptionKey | None, *, rows
 
 
 def _known(known: Membership, key: EncryptionKey | None, *, rows: bool) -> Membership:
-    """One that this process has already, which may have been opened without the key, for somebody who only looked."""
+    """Returns a membership that this process has already, perhaps opened without the key, only to look."""
     name = known.path or f"anonymous ({known.key})"
     try:
         member = known.live()
@@ -139,7 +139,7 @@ def _lies_in(file: str, directory: str) -> bool:
 
 
 def rejoin(key: str, path: str | None, encryption_key: EncryptionKey | None = None) -> Membership:
-    """Of a handle that was pickled."""
+    """Joins the broker of a handle that was pickled."""
     found = Membership.of(key)
     if found is not None:
         return _known(found, None if found.encryption_key else encryption_key, rows=False)

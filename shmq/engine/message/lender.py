@@ -1,4 +1,4 @@
-"""The consumer that has lent a message, as the message knows it: the base of Consumer."""
+"""The base of Consumer: the consumer that has lent a message, as the message knows it."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ __all__ = ["Lender", "refuse", "still_ours"]
 
 
 class Lender(ConsumerHandle):
-    """Base of Consumer."""
+    """The consumer as a message knows it. Consumer derives from this class."""
 
     _queue: OpenQueue
     _subscription: Subscription
     _lock: RLock
 
     def _is_ours(self) -> bool:
-        """Its broker is open, and this is the process that made it."""
+        """Says whether its broker is open and this process made the consumer."""
         member = membership_of(self._queue).member
         return not member.closed and not member.forked and member.serial == self._serial
 
 
 def still_ours(lender: Lender) -> bool:
-    """Its broker is open, and this is the process that made it."""
+    """Says whether its broker is open and this process made the consumer."""
     return lender._is_ours()
 
 
 def refuse(lender: Lender, position: int) -> None:
-    """Never again the message there: it is released for others."""
+    """Releases the message for other consumers. This consumer does not get it again."""
     with lender._lock:
         lender._subscription.refuse(lender._queue, position)

@@ -1,4 +1,4 @@
-"""Which messages a selector means: headers by name, the message's own fields by their JMS names."""
+"""Matches messages against selectors: headers by name, the message's own fields by their JMS names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WallOf = Callable[[int], int]  # of a Member: what the wall clock said at a time
 
 
 def loaded(selector: str | None) -> Selector | None:
-    """A selector, checked and made ready for the native core; None: it selects every message.
+    """Checks a selector and compiles it for the native core; None: it selects every message.
 
     selector: None and an empty text are none, as in JMS.
     Raises SelectorError with the place of the error, TypeError.
@@ -34,7 +34,7 @@ def loaded(selector: str | None) -> Selector | None:
 
 
 def entry_selection(selector: str | None, wall_of: WallOf) -> Callable[[Browsed], bool] | None:
-    """The same for entries as the core shows them; wall_of: from the broker's clock to the time of day."""
+    """Returns a selection of entries as the core shows them; wall_of: from the broker's clock to the time of day."""
     found = loaded(selector)
     if found is None:
         return None
@@ -62,7 +62,7 @@ def selection(selector: str | None, wall_of: WallOf) -> Selects | None:
     ask = found.selects
 
     def selects(message: Message[Any]) -> bool:
-        next_delivery = failed_of(message) + deaths_of(message) + 1  # as its next consumer will see it
+        next_delivery = failed_of(message) + deaths_of(message) + 1  # the count that its next consumer will see
         return ask(
             head_of(message),
             id_of(message),

@@ -18,7 +18,7 @@ _NEVER_NS: Final = (1 << 64) - 1
 
 
 def only_browsed(queue: OpenQueue, number: int) -> SettlementError:
-    """The error of whoever settles the message of this id, which was only shown."""
+    """Makes the error for a call that settles the message of this id, which was only browsed."""
     return SettlementError(
         f"message {number} of queue {queue.name!r} was only browsed",
         remedy="receive() lends a message; browse() only shows it",
@@ -26,7 +26,7 @@ def only_browsed(queue: OpenQueue, number: int) -> SettlementError:
 
 
 def taken_away(queue: OpenQueue, number: int, position: int, expires_ns: int, outcome: str) -> SettlementError:
-    """The error of whoever settles it, or touches it, too late.
+    """Makes the error for a call that settles or touches a message too late.
 
     Arguments:
         queue: where it was received.

@@ -37,7 +37,7 @@ __all__ = ["QueueManagement", "check_dead_letter", "given_options", "statistics_
 
 
 def check_dead_letter(membership: Membership, name: str | None, target: object) -> None:
-    """Of the queue `name`. Raises ValueError for that queue itself, and for one of another broker."""
+    """Checks the dead_letter of the queue `name`. Raises ValueError for that queue itself or another broker's."""
     if name is not None and name in (target, getattr(target, "name", None)):
         raise ValueError(
             f"dead_letter={name!r}: messages that die in queue {name!r} would come back to it; name another queue, or "
@@ -65,7 +65,7 @@ _ELSEWHERE: Final = {  # what other queues have, and how it is done here
 
 
 class QueueManagement(OpenQueue):
-    """Base of Queue."""
+    """The managing part of Queue, which derives from this class."""
 
     if TYPE_CHECKING:
 
@@ -108,7 +108,7 @@ class QueueManagement(OpenQueue):
             >>> queue.qsize()
             2
         """
-        do_upkeep(self._membership)  # what came back to a deleted queue may belong here
+        do_upkeep(self._membership)  # a message that came back to a deleted queue may have to come here
         return self._ready()
 
     def statistics(self) -> QueueStatistics:
@@ -179,7 +179,7 @@ class QueueManagement(OpenQueue):
         timeout = check_timeout(timeout)
         deadline = None if timeout is None else clock.monotonic() + timeout
         while True:
-            do_upkeep(self._membership)  # what expires in the wait, too: nobody may come who would do it
+            do_upkeep(self._membership)  # this settles expired messages, too: perhaps no other process does
             dead_letter_poisoned(self)
             left = DEAD_LETTER_LOOK if deadline is None else max(0.0, deadline - clock.monotonic())
             try:
@@ -313,11 +313,11 @@ class QueueManagement(OpenQueue):
     # ---- called by the native core -----------------------------------------------------------------------------
 
     def _do_upkeep(self) -> None:
-        """It has found that there is something."""
+        """Does upkeep. The core calls this when it has found that some is due."""
         do_upkeep(self._membership)
 
     def _tell_alerts(self) -> None:
-        """Between two pieces of a put's wait."""
+        """Tells alerts. The core calls this between two pieces of a put's wait."""
         if self._membership.member.alerts():
             tell_alerts(self._membership)
 
@@ -326,7 +326,7 @@ class QueueManagement(OpenQueue):
 
 
 def given_options(queue: OpenQueue) -> QueueOptions:
-    """Those options that somebody gave: what makes another queue like this one."""
+    """Returns the options that were given, by which another queue like this one can be made."""
     is_ready(queue)  # or raises: deleted, closed
     found = settings_of(queue)
     settings = decode_settings(found)
@@ -335,5 +335,5 @@ def given_options(queue: OpenQueue) -> QueueOptions:
 
 
 def statistics_of(queue: QueueManagement) -> QueueStatistics:
-    """As its own, where what the dead held is in order already."""
+    """Returns the queue's statistics, but does no upkeep first: the caller has done it."""
     return queue._statistics()

@@ -1,4 +1,4 @@
-"""Messages from one queue to another, each in one step: never in both queues, never in none."""
+"""Moves messages from one queue to another, each in one step: a message is never in both queues, never in none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["transfer"]
 
 
 def _head_without_death(block: HeaderBlock) -> bytes:
-    """Of who lives again: what the user said, and how the body is to be read."""
+    """Returns the head of a message without its death: the user's headers, the content type and the group."""
     return encode_headers(block.user, content_type=block.content_type, group=block.group)
 
 
@@ -44,12 +44,12 @@ def _is_over(expires_ns: int) -> bool:
 
 
 def _give_back(delivery: Delivery) -> None:
-    """In its place, until when it was held."""
+    """Gives a message back to its place. It is held until the same time as before."""
     delivery.release(False, max(delivery.held_until_ns - clock.monotonic_ns(), 0))
 
 
 def _move(delivery: Delivery, to: OpenQueue) -> bool:
-    """False: it expired, is damaged, or was taken away; it is left to its queue."""
+    """Moves one message. False: it expired, is damaged, or was taken away; then it stays in its queue."""
     if _is_over(delivery.expires_ns) or not delivery.intact():
         _give_back(delivery)
         return False
@@ -71,7 +71,7 @@ def _copy(message: Message[Any], to: OpenQueue) -> bool:
     body = data_of(message)
     if _is_over(expires_ns_of(message)) or not isinstance(body, bytes):
         return False
-    own = own_expires_ns_of(message)  # what its queue says in addition (max_ttl) stays there
+    own = own_expires_ns_of(message)  # the limit that its queue adds (max_ttl) stays with that queue
     ttl = None if not own else max(own - clock.monotonic_ns(), 0) / 1e9
     head = _head_without_death(decode_headers(head_of(message)))
     extras = encode_extras(PutSettings(priority=message.priority, ttl=ttl))
@@ -82,7 +82,7 @@ def _copy(message: Message[Any], to: OpenQueue) -> bool:
 def transfer(
     source: QueueManagement, to: object, look: Callable[[], Iterator[Message[Any]]], limit: int | None, copy: bool
 ) -> int:
-    """See Queue.move. `look` finds what is to be moved or copied."""
+    """Implements Queue.move. `look` finds the messages that are to be moved or copied."""
     if not isinstance(to, OpenQueue):
         raise TypeError(f"to={to!r}: a Queue is expected, not {type(to).__name__}; use broker.queue(name)")
     if to == source:
@@ -91,7 +91,7 @@ def transfer(
         raise ValueError(f"to={to!r}: a queue of another broker; receive here and put there")
     _check_limit(limit)
     check_bool(copy, "copy")
-    reap(membership_of(source).live())  # what a dead mover had goes first: it is in its place before the first look
+    reap(membership_of(source).live())  # first: what a dead mover had in hand is then back in its place
     moved = 0
     try:
         for message in look():
