@@ -1,4 +1,4 @@
-"""The core's clocks, in seconds: also where a test has frozen those of the module time."""
+"""The core's clocks, in seconds. They run on where a test has frozen the clocks of the module time."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["monotonic", "monotonic_ns", "wall"]
 
 
 def monotonic() -> float:
-    """Of deadlines and durations."""
+    """Returns the time for deadlines and durations."""
     return monotonic_ns() / 1e9
 
 
 def wall() -> float:
-    """POSIX seconds."""
+    """Returns the time of day in POSIX seconds."""
     return wall_ns() / 1e9

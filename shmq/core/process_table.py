@@ -1,4 +1,4 @@
-"""The members of a broker, for people."""
+"""Lists the members of a broker for statistics and commands."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ __all__ = ["processes", "state_of"]
 
 
 def state_of(pid: int) -> Literal["live", "stopped"]:
-    """Of a process that is there: was it stopped, by SIGSTOP or a debugger?"""
+    """Returns the state of a living process: whether it was stopped, by SIGSTOP or a debugger."""
     import_whole("psutil")
     import psutil  # when first needed: it takes longer to import than all of shmq
 
     try:
         status = psutil.Process(pid).status()
     except (psutil.Error, OSError):  # an OSError where the process ends while psutil reads what the kernel says of it
-        return "live"  # or of another pid namespace: its lock said that it lives, and nothing says more
+        return "live"  # or it is in another pid namespace: its lock says that it lives, and its state is unknown
     return "stopped" if status in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP) else "live"
 
 
 def processes(member: Member) -> tuple[ProcessInfo, ...]:
-    """The members of the broker, the dead that nobody has reaped yet among them, in the order of their rows."""
+    """Returns the members of the broker in the order of their rows, with the dead that are not reaped yet."""
     found = []
     for row in member.processes():
         pid, attached_ns, name, held, pinned, dead = row[3], row[6], row[7], row[8], row[9], row[11]

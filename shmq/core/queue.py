@@ -1,4 +1,4 @@
-"""Queues as the native core has them: the handle that Queue is built on, the directory, and the reaper."""
+"""Gives the engine the core's queues: the handle that Queue is built on, the directory, and the reaper."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ __all__ = [
     "release_all",
 ]
 
-# How a handle's codec looks to the fast path in C.
+# Codes by which the fast path in C knows a handle's codec.
 CODEC_DEFAULT: Final = 0
 CODEC_BYTES: Final = 1
 CODEC_OTHER: Final = 2
@@ -168,18 +168,18 @@ def _decoded(option: Option, value: Any) -> Any:
 
 
 def encode_settings(settings: QueueSettings) -> tuple[int | bytes | tuple[int, ...] | None, ...]:
-    """As the core takes them."""
+    """Converts settings into the form that the core takes."""
     return tuple(_encoded(option, getattr(settings, option.name)) for option in QUEUE_TABLE)
 
 
 def decode_settings(found: Settings) -> QueueSettings:
-    """From what the core answers: all of them, as in force; dead_letter None: nobody gave one."""
+    """Converts the core's answer into all settings in force; dead_letter None: none was given."""
     values = cast("dict[str, Any]", found)
     return QueueSettings(**{option.name: _decoded(option, values[option.name]) for option in QUEUE_TABLE})
 
 
 def encode_extras(put: PutSettings) -> Extras | None:
-    """The options of a put besides its headers, as the core takes them; None: all are as by default."""
+    """Converts the options of a put, except headers, into the core's form; None: all have their defaults."""
     if put.priority is None and put.group is None and put.ttl is None and not put.delay and put.immediate is None:
         return None
     return (

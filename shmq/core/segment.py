@@ -115,19 +115,19 @@ class SegmentIdentity:
     directory_uuid: UUID
 
     def lies_in(self, directory: os.stat_result) -> bool:
-        """Whether the header names this directory by device and inode."""
+        """Says whether the header names this directory by device and inode."""
         return not self.anonymous and self.directory == (directory.st_dev, directory.st_ino)
 
 
 def new_uuid() -> UUID:
-    """For a segment that is about to be made."""
+    """Returns a new uuid for a segment that is about to be made."""
     from uuid import uuid4
 
     return uuid4()
 
 
 def this_boot() -> UUID:
-    """The boot that this system runs since."""
+    """Returns the id of the system's present boot."""
     from uuid import UUID
 
     return UUID(bytes=boot_id())
@@ -139,17 +139,17 @@ def segment_name(uuid: UUID) -> str:
 
 
 def is_segment_name(name: str) -> bool:
-    """Whether segment_name() could have made it, for whatever user."""
+    """Says whether segment_name() could have made the name, for any user."""
     return SEGMENT_NAME.fullmatch(name) is not None
 
 
 def whole_granules(memory: int) -> int:
-    """The size that a segment for so many bytes gets: segments consist of whole granules."""
+    """Returns the size of a segment for so many bytes: segments consist of whole granules."""
     return memory // GRANULE_BYTES * GRANULE_BYTES
 
 
 def default_memory() -> int:
-    """Bytes of a new segment when nobody says: half of /dev/shm, at most 4 GiB, at least the smallest one."""
+    """Returns the default size of a new segment: half of /dev/shm, at most 4 GiB, at least the smallest size."""
     shm = os.statvfs(SHM_DIRECTORY)
     half = shm.f_blocks * shm.f_frsize // 2
     return whole_granules(max(MEMORY_MIN, min(half, _DEFAULT_MEMORY_MAX)))
@@ -166,7 +166,7 @@ def check_of(key: bytes) -> bytes:
 
 
 def shm_device() -> int:
-    """Device number of /dev/shm: another one in each container that has a /dev/shm of its own."""
+    """Returns the device number of /dev/shm, which differs in each container that has a /dev/shm of its own."""
     return os.stat(SHM_DIRECTORY).st_dev
 
 
@@ -212,7 +212,7 @@ def create(
 
 
 def is_memory(kind: int) -> bool:
-    """Whether a file system of this type is shared memory: a tmpfs, or a ramfs."""
+    """Says whether a file system of this type is shared memory: a tmpfs, or a ramfs."""
     return kind in (0x01021994, 0x858458F6)
 
 
@@ -226,7 +226,7 @@ def shm_type() -> int:
 
 
 def _need_memory() -> None:
-    """On a disk each message would be written to it, and the segment would outlive a reboot. Raises BrokerError."""
+    """Raises BrokerError if /dev/shm lies on a disk: each message would be written to it, and survive a reboot."""
     kind = shm_type()
     if not is_memory(kind):
         raise BrokerError(
@@ -239,7 +239,7 @@ def _need_memory() -> None:
 
 
 def _warn_of_size(memory: int) -> None:
-    """More than there is is not refused: memory is taken as it is used, and what finds none flows to disk."""
+    """Warns of a size above the present memory. It is not refused, for memory is reserved only as it is used."""
     shm = os.statvfs(SHM_DIRECTORY)
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for most, what in ((shm.f_blocks * shm.f_frsize, SHM_DIRECTORY), (machine, "this machine")):
@@ -339,7 +339,7 @@ def remove(name: str, home: Home, *, force: bool = False) -> None:
 
 
 def unlink(name: str) -> None:
-    """Takes the segment's name away; members keep what they have. Does nothing if there is none, or it is not ours."""
+    """Removes the segment's name; members keep their memory. Does nothing if it is missing or another user's."""
     import posix_ipc
 
     try:

@@ -1,4 +1,4 @@
-"""Selectors as the native core runs them: a loaded program, asked of one message or of many heads."""
+"""Types for selectors in the native core: a loaded program, run on one message or on many heads."""
 
 from __future__ import annotations
 

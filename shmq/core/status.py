@@ -28,7 +28,7 @@ __all__ = ["ForeignSegment", "SegmentExists", "SegmentInUse", "exception_of", "p
 
 
 class ForeignSegment(BrokerError):
-    """The segment does not name the directory that asks for it: another broker's. errno is EXDEV."""
+    """The segment's header names another directory: it is another broker's segment. errno is EXDEV."""
 
     default_errno = errno_codes.EXDEV
 
@@ -130,7 +130,7 @@ _EXCEPTIONS: Final[dict[str, Callable[[str, str, str, int], Exception]]] = {
 
 
 def exception_of(status: str, trail: str, errno: int) -> BaseException:
-    """The exception for a failed call of the native core.
+    """Returns the exception for a failed call of the native core.
 
     Arguments:
         status: name of the status code, without prefix.

@@ -1,4 +1,4 @@
-"""Threads of the system, also where a library (gevent, eventlet) has replaced Python's threads by its own."""
+"""Starts threads of the system, even where a library (gevent, eventlet) has replaced Python's threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["SimpleQueue", "start_true_thread", "thread_id"]
 
 
 def start_true_thread(run: Callable[[], None], name: str) -> None:
-    """In the background; only a thread of Python's own can have the name."""
+    """Starts a daemon thread. It gets the name only if it is one of Python's own threads."""
     if isinstance(_thread.start_new_thread, BuiltinFunctionType):
         threading.Thread(target=run, name=name, daemon=True).start()
     else:

@@ -28,7 +28,7 @@ _UNKNOWN: Final = -1  # a fork without a pipe: of its child nobody knows, so it 
 
 
 class Bequest:
-    """One queue of this process, and to whom it went."""
+    """One queue of this process, and the processes to which it went."""
 
     def __init__(self, queue: ObjectQueue, born: int) -> None:
         self.queue = queue
@@ -38,7 +38,7 @@ class Bequest:
         self.spawned: list[weakref.ref[Any]] = []
 
     def hand_over(self) -> bool:
-        """The queue is being pickled. False: not by its maker for a child that it spawns."""
+        """Notes the child that gets the queue, which is being pickled. False: its maker does not spawn a child."""
         child = get_spawning_popen()
         if child is None or self.pid != os.getpid():
             return False
@@ -46,7 +46,7 @@ class Bequest:
         return True
 
     def has_heirs(self) -> bool:
-        """Under the lock."""
+        """Says whether another process may have the queue. The caller holds the lock."""
         if any(self.born < serial <= self.died for serial in _families):
             return True
         self.spawned = [child for child in self.spawned if _is_running(child())]
@@ -170,7 +170,7 @@ def _forget_ended_families() -> None:
 
 
 def _is_running(child: Any) -> bool:
-    """Of the Popen of a child that was spawned; None: multiprocessing itself has forgotten it."""
+    """Says whether a spawned child runs, by its Popen; None: multiprocessing itself has forgotten the child."""
     if child is None or child.returncode is not None:
         return False
     sentinel = getattr(child, "sentinel", None)

@@ -1,4 +1,4 @@
-"""In place of multiprocessing.JoinableQueue."""
+"""Replaces multiprocessing.JoinableQueue."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Hand:
         self._waiting = threading.Lock()  # held by the thread that sleeps on the row of this hand
 
     def is_ours(self) -> bool:
-        """False in a forked child: it has nothing in its hand."""
+        """False in a forked child, which has got no objects."""
         member = membership_of(self._queue).member
         return not member.forked and member.serial == self._serial
 
@@ -64,7 +64,7 @@ class _Hand:
         return body
 
     def done(self) -> bool:
-        """False: nothing is left that could be done."""
+        """Settles the oldest object. False: no object is left."""
         while True:
             try:
                 delivery = self._undone.popleft()

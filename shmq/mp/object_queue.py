@@ -78,7 +78,7 @@ class ObjectQueue(Queue[Any]):
         )
 
     def decoded(self, delivery: Delivery) -> Any:
-        """The object. Raises what unpickling raises, CorruptionError for a damaged body."""
+        """Returns the object. Raises what unpickling raises, CorruptionError for a damaged body."""
         content = delivery.content
         data: bytes | memoryview | Literal[False]
         if delivery.size <= _COPIED:
@@ -105,18 +105,18 @@ class ObjectQueue(Queue[Any]):
     # ---- how long it lives -------------------------------------------------------------------------------------
 
     def publish(self) -> None:
-        """From now on nobody knows who may have it: whoever made it must not delete it.
+        """Marks the queue as public: any process may have it from now on, so its maker must not delete it.
 
         Kept with the queue, so that any process can say so: that somebody has said it is not temporary.
         """
         declared_for(self.broker, self._name, "pickle", QueueSettings(temporary=False), create=False)
 
     def is_public(self) -> bool:
-        """Whether publish() was called, by whomever."""
+        """Says whether any process has called publish()."""
         return bool(self._settings()["given"] & _SAID_TO_STAY)
 
     def remove(self) -> None:
-        """Deletes the queue with all that is in it, unless it is public. Twice is fine."""
+        """Deletes the queue with all that is in it, unless it is public. A second call does nothing."""
         try:
             if not self.is_public():
                 self._delete()

@@ -62,12 +62,12 @@ def set_encryption_key(encryption_key: bytes | str | os.PathLike[str] | Callable
 
 
 def key_of(broker: Broker) -> EncryptionKey | None:
-    """Of what a broker has on disk: goes with its queues."""
+    """Returns the key of what a broker has on disk. It is pickled with the broker's queues."""
     return broker_membership(broker).encryption_key
 
 
 def _own_membership() -> Membership | None:
-    """Under the lock: of the broker of this process, if there is one."""
+    """Returns the membership in the broker of this process, if there is one. The caller holds the lock."""
     if _own is None or _own[0] != os.getpid():
         return None
     membership = broker_membership(_own[1])
@@ -75,7 +75,7 @@ def _own_membership() -> Membership | None:
 
 
 def own_broker() -> Broker:
-    """The broker of this process, made when first needed; a forked child makes its own.
+    """Returns the broker of this process, made when first needed; a forked child makes its own.
 
     It lives until the process has joined its children, and for as long as a process that has one of its queues.
     """
@@ -89,7 +89,7 @@ def own_broker() -> Broker:
 
 
 def joined_broker(key: str, encryption_key: EncryptionKey | None = None) -> Broker:
-    """The broker of a queue that was pickled.
+    """Joins the broker of a queue that was pickled.
 
     Arguments:
         key: that its pickle names.
@@ -109,7 +109,7 @@ def joined_broker(key: str, encryption_key: EncryptionKey | None = None) -> Brok
 
 
 def _rejoined(key: str, encryption_key: EncryptionKey | None) -> Membership:
-    """With the key of this process where none came with the queue."""
+    """Joins a broker again, with the key of this process if none came with the queue."""
     try:
         return rejoin(key, None, encryption_key)
     except OSError:

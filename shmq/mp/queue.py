@@ -1,4 +1,4 @@
-"""In place of multiprocessing.Queue."""
+"""Replaces multiprocessing.Queue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def wait_seconds(block: bool, timeout: float | None) -> float | None:
-    """multiprocessing's two arguments as one: None waits for ever, 0 does not wait."""
+    """Converts multiprocessing's arguments block and timeout into one: None waits for ever, 0 does not wait."""
     if not block:
         return 0.0
     if timeout is None or not hasattr(timeout, "__pos__"):
@@ -36,7 +36,7 @@ def wait_seconds(block: bool, timeout: float | None) -> float | None:
 
 
 def unborn(kind: type[T]) -> T:
-    """An object that is being unpickled. pickle's own way asks an object for its class."""
+    """Makes an object that is being unpickled. pickle's own way asks an object for its class."""
     return kind.__new__(kind)
 
 
@@ -264,9 +264,9 @@ class Queue(Generic[T]):
             self._watch.reset()
 
     def _lower(self) -> None:
-        """With the last object the descriptor is not readable any more, as that of multiprocessing's queue."""
+        """Makes the descriptor unreadable once the last object is taken, as multiprocessing's queue does."""
         watch = self._watch
-        with suppress(ShmqError):  # then get() has something else to say, and it stays readable
+        with suppress(ShmqError):  # the next get() raises this error, so the descriptor stays readable
             if watch is not None and not is_ready(self._queue):
                 watch.reset()
 
@@ -337,10 +337,10 @@ is_closed: Final[Callable[[Queue[Any]], bool]] = attrgetter("_closed")
 
 
 def refusal_of(queue: Queue[Any]) -> Closed:
-    """The exception for a call after its close()."""
+    """Makes the exception for a call after the queue's close()."""
     return queue._refusal()
 
 
 def told_of(queue: Queue[Any]) -> str:
-    """Which one it is, for people."""
+    """Returns the queue's name and state for its repr."""
     return f"{queue._queue.name}{', closed' if queue._closed else ''}"

@@ -1,4 +1,4 @@
-"""In place of multiprocessing.SimpleQueue."""
+"""Replaces multiprocessing.SimpleQueue."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Watch:
         queue: what it stands for.
     """
 
-    takers = 0  # nobody takes by it
+    takers = 0  # a watch takes no objects
     can_take = True
 
     def __init__(self, handle: object, queue: ObjectQueue) -> None:
@@ -44,11 +44,11 @@ class Watch:
         return self._readiness.fileno()
 
     def is_ours(self) -> bool:
-        """False in a forked child: it has no thread that waits."""
+        """False in a forked child, which lacks the waiting thread."""
         return self._readiness.is_ours()
 
     def reset(self) -> None:
-        """Nothing was there to get."""
+        """Makes the descriptor unreadable: get() found no object."""
         self._readiness.reset()
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class Watch:
         self._end()
 
     def parts(self) -> tuple[Part, ...]:
-        """Where it waits."""
+        """Returns the queue and the row on which the thread waits."""
         return ((self._queue, self._row.number, None),)
 
     def _leave(self) -> None:

@@ -1,4 +1,4 @@
-"""How long a message rests after a failed attempt, where its queue does not say."""
+"""Computes how long a message rests after a failed attempt, where its queue has no retry_delay."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BackOff:
     _dice: random.Random | None = None  # made by each worker for itself
 
     def delay_ns(self, failed: int) -> int:
-        """Until the next attempt.
+        """Returns the time until the next attempt.
 
         failed: how many attempts had failed before this one.
         """

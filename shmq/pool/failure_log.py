@@ -1,4 +1,4 @@
-"""Failed attempts, in the log of the process that owns the pool."""
+"""Logs failed attempts in the process that owns the pool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOG: Final = logging.getLogger("shmq.pool")
 
 
 class FailureLog:
-    """A warning of one line for each attempt that is followed by another one; an error with the traceback for the last.
+    """Logs each failed attempt: a line of warning while more attempts follow, an error with the traceback for the last.
 
     Arguments:
         queue: whose messages, for people.

@@ -1,4 +1,4 @@
-"""The traceback of a handler's failure, as its author knows it: without the frames of the pool."""
+"""Shortens the traceback of a handler's failure: its author sees no frames of the pool."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def begin_in_the_handler(error: BaseException, ours: str, bare: type[BaseExcepti
 
 
 def theirs(trace: TracebackType | None) -> TracebackType | None:
-    """Without the frames of this package."""
+    """Returns the traceback without the frames of this package."""
     kept = []
     while trace is not None:
         if not Path(trace.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE):
@@ -44,5 +44,5 @@ def theirs(trace: TracebackType | None) -> TracebackType | None:
 
 
 def shortened(text: str) -> str:
-    """Its beginning and its end."""
+    """Returns the beginning and the end of a text that is too long for a report."""
     return text if len(text) <= _TEXT else f"{text[: _TEXT // 2]}\n...\n{text[-_TEXT // 2 :]}"

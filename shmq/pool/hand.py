@@ -1,6 +1,6 @@
 """A worker's message in hand, and its pool's orders to it: words of memory that both see at any time.
 
-A handler that hangs says nothing any more, and may have taken the signals of its process. So the pool reads here since
+A handler that hangs reports nothing, and may have replaced the process's signal handlers. So the pool reads here since
 when it is at work, and writes here that it is to stop.
 """
 
@@ -55,7 +55,7 @@ class InHand:
 
 
 class Hand:
-    """Of one worker. Its thread writes all but the wish to stop.
+    """The shared words of one worker. The worker's thread writes all of them but the order to stop.
 
     Arguments:
         words: zeros, such as a part of those of SharedWords.
@@ -67,13 +67,13 @@ class Hand:
         self.is_child = False  # this process is no worker, but one that a handler has forked
 
     def forked(self) -> None:
-        """In a child."""
+        """Notes in a forked child of the worker that it is no worker."""
         self.is_child = True
 
     # ---- by the worker -----------------------------------------------------------------------------------------
 
     def begin(self, message: Message[Any]) -> None:
-        """The handler begins."""
+        """Notes that the handler begins."""
         words = self._words
         if self.is_leased:
             message.__class__ = LentMessage
@@ -83,32 +83,32 @@ class Hand:
         words[_SINCE] = monotonic_ns()  # last: from here on it is seen
 
     def look_at_lease(self, queue: OpenQueue) -> None:
-        """Now and then: has the queue a lease?"""
+        """Looks whether the queue has a lease. The worker calls this now and then."""
         self.is_leased = lease_of(queue) != NEVER
         self._words[_LENT] = 0
 
     def settled(self) -> None:
-        """The handler has settled the message itself."""
+        """Notes that the handler has settled the message itself."""
         self._words[_LENT] = 0
 
     def end(self) -> None:
-        """The handler has returned."""
+        """Notes that the handler has returned."""
         self._words[_SINCE] = 0
 
     @property
     def is_to_stop(self) -> bool:
-        """Its pool wants it to end."""
+        """Says whether the pool wants the worker to end."""
         return bool(self._words[_STOP])
 
     # ---- by the pool -------------------------------------------------------------------------------------------
 
     def stop(self) -> bool:
-        """It is to end. True: it may wait for a message, and a signal is needed to end that wait at once."""
+        """Asks the worker to end. True: it may wait for a message, and only a signal ends that wait at once."""
         self._words[_STOP] = 1
         return self._words[_SINCE] == 0
 
     def seen(self) -> InHand | None:
-        """None: no handler is at work."""
+        """Returns the message in hand; None: no handler is at work."""
         words = self._words
         since = words[_SINCE]
         found = InHand(since, words[_POSITION], words[_ATTEMPTS], bool(words[_LENT]))

@@ -1,4 +1,4 @@
-"""One message: through the handler, its result put, settled whatever happens, and counted."""
+"""Handles one message: calls the handler, puts its result, settles the message in any case, and counts it."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _OUTCOMES: dict[str | None, Outcome] = {"acked": "handled", "retried": "retried"
 
 
 class ResultsUnusable(Exception):
-    """The results queue takes nothing any more. The message went back."""
+    """The results queue was shut down, deleted or closed. The message went back."""
 
 
 class HandlerLeft(Exception):
-    """The handler raised what is no Exception, such as SystemExit."""
+    """The handler raised a BaseException that is no Exception, such as SystemExit."""
 
 
 class ResultRefused(Exception):
@@ -127,7 +127,7 @@ class Handling:
             hand.end()
 
     def _end_child(self, message_id: int) -> NoReturn:
-        """A process that the handler has forked returns from it: all that is to come is its parent's to do."""
+        """Ends a process that the handler has forked and that returned from it: the parent settles the message."""
         text = f"message {message_id}: a process that its handler has forked came back from it, and was ended"
         self.report(Logged("shmq.pool", logging.WARNING, f"{text}; end it in the handler, by os._exit()", {}))
         os._exit(1)
@@ -169,7 +169,7 @@ class Handling:
                 raise self._refused(result, results, error) from None
 
     def _refused(self, result: Any, results: Queue[Any], error: Exception) -> ResultRefused:
-        """With the frames of the user's own, such as those of his codec, and none of ours."""
+        """Makes the error for a refused result. Its traceback keeps only frames of the user's code."""
         handler = getattr(self.job.handler, "__qualname__", None) or repr(self.job.handler)
         text = f"queue {results.name!r} does not take what {handler}() returned, of type {type(result).__qualname__}"
         refused = ResultRefused(f"{text}: {type(error).__name__}: {error}")
@@ -205,7 +205,7 @@ class Handling:
         return self.job.back_off.delay_ns(failed)
 
     def _has_in_hand(self, delivery: Delivery) -> bool:
-        """Else a handler has received it by itself, from the same queue."""
+        """Says whether the pool has lent this message. If not, a handler has received it from the same queue itself."""
         return self._hand is not None and self._hand.message_id == delivery.message_id
 
 
@@ -224,7 +224,7 @@ def _failed(message: Message[Any], error: Exception, dead: Dead | None) -> Faile
 
 
 class Finding:
-    """Messages that the supervisor finds dead when it looks whether any are left: counted and told as by a worker.
+    """Counts and reports messages that the supervisor finds dead when it looks whether any are left.
 
     Arguments:
         queue: the handle by which it looks.

@@ -1,4 +1,4 @@
-"""Whether worker processes can import the program that starts them, and what helps where they cannot."""
+"""Checks that worker processes can import the program that starts them, and says what helps if they cannot."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def imports_unguarded(context: BaseContext) -> bool:
 
 
 def remedy_at_the_start(context: BaseContext, code: int, text: str) -> str:
-    """For workers that die before their first message.
+    """Returns the remedy for workers that die before their first message.
 
     Arguments:
         context: how they are started.

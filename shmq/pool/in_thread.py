@@ -28,7 +28,7 @@ _LOG = logging.getLogger("shmq.pool")
 
 
 class InThread:
-    """One run of a pool with processes=0. Same verbs as Supervisor; made by any thread, run by one."""
+    """One run of a pool with processes=0. It has the methods of Supervisor. Any thread makes it, one thread runs it."""
 
     def __init__(self, job: Job, *, progress: bool = False) -> None:
         self._job = job
@@ -51,23 +51,23 @@ class InThread:
             _LOG.warning("pool of queue %r: %s", name, report.text, extra={"queue": name, "pid": pid})
 
     def stop(self) -> None:
-        """The message in hand is finished, then run() ends. For any thread and for signal handlers."""
+        """Ends run() after the message in hand. Any thread and signal handlers may call this."""
         self._stopping = True
         if self._intake is not None:
             self._intake.stop()
 
     def kill(self) -> None:
-        """A signal handler of the same thread ends the handler, and its message goes back; others can only ask."""
+        """Ends the handler if a signal handler of its thread calls this: its message goes back. Other threads ask."""
         if threading.get_ident() == self._thread:
             self._stopping = True
             raise KeyboardInterrupt
         self.stop()
 
     def close(self) -> None:
-        """Nothing is held before run()."""
+        """Does nothing: a run holds no resources before run()."""
 
     def pids(self) -> list[int]:
-        """This very process."""
+        """Returns the pid of this very process."""
         return [os.getpid()]
 
     def run(self) -> PoolCounts:

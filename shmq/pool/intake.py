@@ -1,4 +1,4 @@
-"""Taking messages until somebody says stop: a signal, or another thread."""
+"""Takes messages until a signal or another thread asks to stop."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Intake:
         self.stopping = False
 
     def stop(self) -> None:
-        """No message more. Ends the wait for one."""
+        """Stops the intake: it takes no more messages, and a wait for one ends."""
         self.stopping = True
         if threading.get_ident() == self._thread:
             if self._waiting:
@@ -45,7 +45,7 @@ class Intake:
                 self._consumer.close()  # a message that came in this very moment goes back, uncounted
 
     def next(self, timeout: float | None) -> Message[Any] | None:
-        """The next message; None: stop. Raises Empty after `timeout` seconds, ShutDown, NotFound."""
+        """Returns the next message; None: stopped. Raises Empty after `timeout` seconds, ShutDown, NotFound."""
         consumer = self._consumer
         try:
             with self._lock:
@@ -69,5 +69,5 @@ class Intake:
         return self.stopping
 
     def close(self) -> None:
-        """Twice is fine."""
+        """Closes the consumer. A second call does nothing."""
         self._consumer.close()

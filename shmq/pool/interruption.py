@@ -20,7 +20,7 @@ _WHAT_HAPPENS = {
 
 
 def _say_what_happens(count: int) -> None:
-    """On stderr, in the signal handler, which may have come amid a word there, or in a log: past Python's buffers."""
+    """Writes to stderr past Python's buffers, for the signal handler may have interrupted a write into these."""
     if count in _WHAT_HAPPENS and sys.stderr is not None:
         newline = "\n" if sys.stderr.isatty() else ""  # behind ^C, or a bar
         with suppress(OSError, ValueError):
@@ -29,7 +29,7 @@ def _say_what_happens(count: int) -> None:
 
 @contextmanager
 def no_ctrl_c() -> Iterator[None]:
-    """Blocks it, here and in what is started here: no child hears one before its own code says what it does then."""
+    """Blocks SIGINT here and in processes started here: no child gets one before its own code has set a handler."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -1,4 +1,4 @@
-"""The job of the workers of a pool, and how it gets to them."""
+"""The job of a pool's workers, and the parcel in which it is sent to them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Job", "Parcel"]
 
 @dataclass(frozen=True)
 class Job:
-    """As WorkerPool got it.
+    """The job as WorkerPool got it.
 
     Attributes:
         queue, handler, results, initializer, initargs, max_messages, selector, time_limit, log_tracebacks: see
@@ -51,7 +51,7 @@ class Job:
                 raise TypeError(text)
 
     def is_done(self) -> bool:
-        """Nothing is ready, delayed or unsettled of what the pool handles, with whomever it is."""
+        """Says whether none of the pool's messages is ready, delayed or unsettled, with any consumer."""
         if self.selector is not None:
             return next(self.queue.browse(selector=self.selector), None) is None
         try:
@@ -86,7 +86,7 @@ class Parcel:
         self.queue, self._pickled = state
 
     def open(self) -> Job:
-        """The job. Raises whatever the import of its handler raises."""
+        """Unpickles the job. Raises whatever the import of its handler raises."""
         if self._job is None:
             opened: Job = pickle.loads(self._pickled)
             self._job = opened

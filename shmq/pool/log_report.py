@@ -1,4 +1,4 @@
-"""Log records of the library in a worker go to the log of the process that owns the pool: workers print nothing."""
+"""Sends the library's log records from a worker to the process that owns the pool: workers print nothing."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class LogReport(logging.Handler):
         self._reports = reports
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Without a listener it is lost, as all that a worker says."""
+        """Sends a record to the pool. It is lost if the pool does not listen any more."""
         extra = {name: getattr(record, name) for name in _FIELDS if hasattr(record, name)}
         self._reports.send(Logged(record.name, record.levelno, record.getMessage(), extra))
 
 
 def tell_of_logs(reports: Reports) -> None:
-    """Unless the program has set up logging in its workers, by the initializer or before a fork."""
+    """Begins to send records, unless the program has set up logging in its workers, by initializer or before a fork."""
     logger = logging.getLogger("shmq")
     if not logger.hasHandlers():
         logger.addHandler(LogReport(reports))

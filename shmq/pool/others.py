@@ -18,19 +18,19 @@ _LOG: Final = logging.getLogger("shmq.pool")
 
 
 class Others:
-    """Says once in the log that a run has waited for them for long."""
+    """Logs once that a run has waited long for messages that other consumers have in hand."""
 
     def __init__(self) -> None:
         self._since: float | None = None
         self._told = False
 
     def look(self, job: Job, *, busy: bool) -> None:
-        """While nothing is to be taken.
+        """Looks whether the wait is long. The pool calls this while there is no message to take.
 
         job: with the queue.
         busy: the pool has something in hand itself.
         """
-        if self._told or job.selector is not None:  # which of them are selected nobody counts
+        if self._told or job.selector is not None:  # no count says how many of them are selected
             return
         statistics, now = job.queue.statistics(), monotonic_ns() / 1e9
         if busy or statistics.ready or statistics.delayed or not statistics.unsettled:

@@ -27,7 +27,7 @@ _LOG: Final = logging.getLogger("shmq.pool")
 
 
 def say(queue: str, worker: WorkerProcess, text: str) -> None:
-    """A warning on one worker."""
+    """Logs a warning about one worker."""
     _LOG.warning("worker %d of queue %r: %s", worker.pid, queue, text, extra={"queue": queue, "pid": worker.pid})
 
 
@@ -71,7 +71,7 @@ class Overdue:
             yield state[1]
 
     def look(self, workers: Iterable[WorkerProcess], queue: Queue[Any] | None, *, waits: bool) -> None:
-        """Kills those whose time is over, and tells of those that are waited for. Arguments as due_in()."""
+        """Kills workers whose time is over, and logs those for which the pool waits. Arguments as due_in()."""
         now = monotonic_ns() / 1e9
         if now < self._look_at:
             return
@@ -109,7 +109,7 @@ def _message_of(worker: WorkerProcess) -> str:
 
 
 def _was_taken(worker: WorkerProcess, hand: InHand, queue: Queue[Any]) -> bool:
-    """Its lease is over, and the queue has noticed: what somebody touches from now on is not his any more."""
+    """Says whether the queue has ended the lease of the worker's message: the message is not the worker's any more."""
     try:
         queue.statistics()  # what is due is done before
         _, seen = browse_entry(queue, hand.position)
@@ -122,7 +122,7 @@ def _was_taken(worker: WorkerProcess, hand: InHand, queue: Queue[Any]) -> bool:
 
 
 def _state_of(worker: WorkerProcess, hand: InHand | None, waits: bool) -> tuple[int | str, float, str] | None:
-    """The state of the worker that is to be told of, from when on, and the words; None: there is none."""
+    """Returns the state of the worker that is to be logged, from when on, and the text; None: no such state."""
     if worker.ended is not None:
         what = worker.ended.left or "code that runs at its exit"
         return (

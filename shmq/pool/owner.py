@@ -1,4 +1,4 @@
-"""Whether the process that owns a pool is still there, as its workers see it."""
+"""Lets a worker notice that the process that owns its pool has gone."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Owner:
         self._poll = None
 
     def sent(self) -> None:
-        """In the owner: the worker has it."""
+        """Closes the owner's descriptor, once the worker has its own."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
     def watch(self, reports: Connection) -> None:
-        """In the worker, before the first question."""
+        """Prepares the look in the worker, before the first has_gone()."""
         self._poll = select.poll()
         parent = multiprocessing.parent_process()
         if self._descriptor >= 0:
@@ -51,5 +51,5 @@ class Owner:
         self._poll.register(reports.fileno(), 0)  # an error is told all the same: nobody can read them
 
     def has_gone(self) -> bool:
-        """One call of the system, some 500 ns."""
+        """Says whether the owner has gone: one call of the system, some 500 ns."""
         return self._poll is not None and bool(self._poll.poll(0))

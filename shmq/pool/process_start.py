@@ -17,7 +17,7 @@ _daemonic: Final = threading.Lock()
 
 @contextmanager
 def may_have_children() -> Iterator[None]:
-    """Around the start of a process by one that is daemonic: those may have no children, for nothing would end them.
+    """Allows a daemonic process to start another in this block. multiprocessing forbids it: nothing ends the child.
     Workers end when their owner has gone."""
     process = multiprocessing.current_process()
     with _daemonic:

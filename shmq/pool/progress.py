@@ -1,4 +1,4 @@
-"""How far a pool is: a bar on a terminal, a line now and then otherwise. Words go to stderr."""
+"""Shows on stderr how far a pool is: by a bar on a terminal, else by a line now and then."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class Progress:
         return statistics.acked + statistics.dead_lettered
 
     def tick(self, workers: int) -> None:
-        """As update(), at most once in INTERVAL."""
+        """Calls update() at most once in INTERVAL."""
         if clock.monotonic() >= self._next:
             self.update(workers)
 
     def update(self, workers: int) -> None:
-        """Look, and show."""
+        """Reads the queue's counts, and shows them."""
         statistics = self._queue.statistics()
         done = statistics.acked + statistics.dead_lettered - self._before
         total = None if self._is_part else done + statistics.ready + statistics.unsettled + statistics.delayed
@@ -74,7 +74,7 @@ class Progress:
             print(f"{self._queue.name}: {said}, {quantity(workers, 'worker')}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Show the end."""
+        """Shows the final state."""
         self.update(0)
         if self._bar is not None:
             self._bar.stop()

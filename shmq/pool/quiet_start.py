@@ -13,7 +13,7 @@ P = ParamSpec("P")
 
 
 class _IgnoreCtrlC:
-    """Unpickling it is a call of signal.signal."""
+    """An object whose unpickling calls signal.signal, so that the process ignores Ctrl-C."""
 
     def __reduce__(self) -> Any:
         return signal.signal, (signal.SIGINT, signal.SIG_IGN)
@@ -38,6 +38,6 @@ class QuietStart(Generic[P]):
         return operator.getitem, ([_IgnoreCtrlC(), self._target], 1)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """After a fork, where nothing is pickled."""
+        """Calls the target in a forked child, where nothing was pickled."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._target(*args, **kwargs)

@@ -89,7 +89,7 @@ class Logged:
 
 @dataclass(frozen=True)
 class Ended:
-    """It ends by itself.
+    """The worker ends by itself.
 
     Attributes:
         why: "start" (it could not begin), "stopped", "drained", "deleted" (the queue), "worn" (max_messages),
@@ -114,7 +114,7 @@ class Reports:
         self._lock = threading.RLock()  # threads of the handler may log; reentrant for a signal handler
 
     def send(self, report: Report) -> bool:
-        """False: nobody listens any more."""
+        """Sends a report. False: the pool does not listen any more."""
         try:
             with self._lock:
                 self._pipe.send(report)

@@ -44,7 +44,7 @@ class SharedWords:
         self.tally, self.hand = words[:_HALF], words[_HALF:]
 
     def sent(self) -> None:
-        """The process has it: the memory stays, the descriptor goes. Twice is fine."""
+        """Closes the descriptor, once the process has its own; the memory stays. A second call does nothing."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

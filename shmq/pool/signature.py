@@ -1,4 +1,4 @@
-"""Whether a function does something when it is called: before the first message, and of what it has returned."""
+"""Checks functions: that a call would do something (before the first message), and that its result is finished."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_runs(name: str, call: Callable[..., Any]) -> None:
 
 
 def check_handler(handler: Callable[..., Any]) -> None:
-    """The same, and for what cannot be called with one message."""
+    """Checks what check_runs() does, and that the handler can be called with one message. Raises TypeError."""
     check_runs("handler", handler)
     try:
         signature = inspect.signature(handler)
@@ -63,7 +63,7 @@ def check_arguments(initargs: object) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=256)
 def _unfinished_kind(kind: type) -> tuple[str, str] | None:
-    """Of things that stand for work which is not done, or may fail yet: what they are, and the remedy."""
+    """Returns the kind of an object that stands for unfinished work, such as a coroutine, and the remedy."""
     for unfinished_kind, what, remedy in _UNFINISHED:
         if issubclass(kind, unfinished_kind):
             return what, remedy

@@ -85,12 +85,12 @@ class Supervisor:
     # ---- called from other threads -----------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Workers finish what they have in hand, then run() ends. For any thread and for signal handlers."""
+        """Ends run() after the messages that workers have in hand. Any thread and signal handlers may call this."""
         self._stopping = True
         self._wake()
 
     def kill(self) -> None:
-        """Workers are killed, what they have in hand goes back, run() ends. For any thread and for signal handlers."""
+        """Kills the workers and ends run(); their messages go back. Any thread and signal handlers may call this."""
         self._killing = True
         self.stop()
 
@@ -113,7 +113,7 @@ class Supervisor:
             self._close_wake()
 
     def pids(self) -> list[int]:
-        """Of the workers that are there now."""
+        """Returns the pids of the present workers."""
         return [worker.pid for worker in list(self._workers)]
 
     # ---- the run -----------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class Supervisor:
             self._sleep()
 
     def staff(self) -> None:
-        """Start the workers that are missing."""
+        """Starts the workers that are missing."""
         while (
             len(self._workers) < self._wanted_now()
             and not self._stopping
@@ -188,7 +188,7 @@ class Supervisor:
         self._overdue.look(self._workers, self._looked_at(), waits=self._only_waits())
 
     def _only_waits(self) -> bool:
-        """For what workers or others have in hand."""
+        """Says whether the run only waits for messages that workers or other consumers have in hand."""
         return self._stopping or self._look_after != 0.0
 
     def _clear_wake(self) -> None:
@@ -258,7 +258,7 @@ class Supervisor:
             return None
 
     def _looks(self) -> Job:
-        """By a handle of its own: its look moves the dead to their queue, which counts here. Others use the job's."""
+        """Returns the job with a handle of the supervisor's own. Its looks may dead-letter messages: these count."""
         if self._looking is None:
             queue = self._job.queue.broker.queue(self._job.queue.name, create=False)
             set_pool(queue, Finding(queue, self._total.found_dead, self._tell_found))
@@ -293,7 +293,7 @@ class Supervisor:
             self._look_after = clock.monotonic() + OTHERS_LOOK_OF_A_POOL
 
     def _tell_of_death(self, pid: int, code: int) -> None:
-        """So that its messages are back at once, though nobody may be waiting, and their Death can say why."""
+        """Reaps a dead worker and notes its signal: its messages are back at once, and their Death can say why."""
         member = membership_of(self._job.queue).live()
         reap(member)
         if code < 0:

@@ -53,23 +53,23 @@ class Tally:
         self._words[_COUNTS + _NUMBERS[outcome]] += 1
 
     def ended(self) -> list[int]:
-        """How often each outcome was."""
+        """Returns how often each outcome was counted."""
         return list(self._words[_COUNTS : _COUNTS + len(_OUTCOMES)])
 
     def add(self, other: Tally) -> None:
-        """The counts of another one."""
+        """Adds the counts of another tally."""
         for place, count in enumerate(other.ended(), start=_COUNTS):
             self._words[place] += count
 
     def still_open(self) -> tuple[int, Outcome] | None:
-        """After the end of the worker: the message, and its intent, that has no count."""
+        """Returns the message that has no count after the end of the worker, and its intent."""
         if self._words[_BEGUN] <= sum(self.ended()):
             return None
         return self._words[_MESSAGE], _OUTCOMES[self._words[_INTENT]]
 
 
 def counts_of(ended: list[int]) -> PoolCounts:
-    """For the user."""
+    """Converts the counts for the user."""
     handled, retried = ended[0], ended[1]
     dead = {cast(DeathReason, name): n for name, n in zip(_OUTCOMES[_LIVING:], ended[_LIVING:], strict=True) if n}
     return PoolCounts(handled=handled, retried=retried, dead=dead)

@@ -1,4 +1,4 @@
-"""The outcomes of the messages of all workers of a run."""
+"""Sums the outcomes of the messages of all workers of a run."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Total:
         self._doubts: list[_Doubt] = []
 
     def add(self, pid: int, tally: Tally, *, taken: bool = False) -> None:
-        """After the end of a worker, and after its death was told to the broker.
+        """Adds the tally of a worker that has ended, after the broker has reaped it.
 
-        taken: others have what it had in hand.
+        taken: another consumer has the message that the worker had in hand.
         """
         self._sum.add(tally)
         still_open = tally.still_open()
@@ -56,11 +56,11 @@ class Total:
         self._look(clock.monotonic())
 
     def found_dead(self, reason: FailureReason) -> None:
-        """By the supervisor itself, of which no tally says anything."""
+        """Counts a death that the supervisor itself has found, and that is in no tally."""
         self._sum.end(reason)
 
     def counts(self) -> PoolCounts:
-        """At the end of the run."""
+        """Returns the counts at the end of the run."""
         self._look(float("inf"))
         return counts_of(self._sum.ended())
 

@@ -39,7 +39,7 @@ __all__ = ["work"]
 
 
 def work(parcel: Parcel, pipe: Connection, counts: SharedWords, owner: Owner) -> None:
-    """A worker process runs this."""
+    """Runs a worker process, from its start to its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     reports = Reports(pipe)
     owner.watch(pipe)
@@ -58,13 +58,13 @@ def work(parcel: Parcel, pipe: Connection, counts: SharedWords, owner: Owner) ->
 
 
 def _call_this_process(name: str) -> None:
-    """For people, in ps and shmq ps. The kernel keeps 15 bytes."""
+    """Names this process for ps and shmq ps. The kernel keeps 15 bytes."""
     with suppress(OSError):
         Path("/proc/self/comm").write_bytes(name.encode()[:15])
 
 
 def _left() -> str:
-    """The threads and processes for which Python waits at the end of this process, for people."""
+    """Names the threads and processes for which Python waits at the end of this process."""
     main, children = threading.main_thread(), multiprocessing.active_children()
     threads = [thread.name for thread in threading.enumerate() if thread is not main and not thread.daemon]
     processes = [f"{child.name} (pid {child.pid})" for child in children if not child.daemon]
@@ -90,7 +90,7 @@ class Worker:
         return self._intake.stopping or self._hand.is_to_stop or self._owner.has_gone()
 
     def _goes_on(self) -> bool:
-        """Behind each message: is the owner there, without a wish to stop? Looked for when that costs little."""
+        """Says after each message whether the worker goes on. It asks the owner only once in BUSY_LOOK."""
         now = monotonic_ns()
         if now < self._look_at:
             return True

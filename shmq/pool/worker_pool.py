@@ -51,7 +51,7 @@ class _Run:
         self.owner = 0  # the thread that runs it
 
     def main(self) -> None:
-        """The thread "shmq-pool" runs this."""
+        """Runs the pool in the thread "shmq-pool"."""
         self.owner = threading.get_ident()
         try:
             self.runner.run()
@@ -62,7 +62,7 @@ class _Run:
 
 
 def _end_forgotten(run: _Run) -> None:
-    """At the end of the program, before multiprocessing waits for its children."""
+    """Ends pools that are still open at the end of the program, before multiprocessing waits for its children."""
     run.runner.kill()
     run.done.wait(WORKERS_END)
 

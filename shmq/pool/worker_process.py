@@ -99,7 +99,7 @@ class WorkerProcess:
             self._process.start()
 
     def _open_pidfd(self) -> int | None:
-        """Tells of the end even while children of the worker hold its pipes open."""
+        """Opens a pidfd: it tells of the worker's end even while children of the worker hold its pipes open."""
         try:
             return os.pidfd_open(self.pid)
         except OSError:
@@ -121,7 +121,7 @@ class WorkerProcess:
         return self._open_reports
 
     def read(self) -> list[Report]:
-        """The reports that are there, noted."""
+        """Reads the reports that are there, and notes what they say."""
         found: list[Report] = []
         pipe = self._open_reports
         try:
@@ -161,7 +161,7 @@ class WorkerProcess:
             self._signal(signal.SIGTERM)
 
     def kill(self, why: str | None = None) -> None:
-        """End it at once; what it has in hand goes back, counted as a death."""
+        """Kills the worker at once. The message in its hand goes back, counted as a death."""
         self.killed_for = why
         self._signal(signal.SIGKILL)
 
@@ -173,7 +173,7 @@ class WorkerProcess:
                 os.kill(self.pid, number)
 
     def has_ended(self) -> bool:
-        """Whether the process is over, without waiting."""
+        """Says whether the process has ended, without waiting."""
         if self._pidfd is None:
             return not self._process.is_alive()
         from multiprocessing.connection import wait
@@ -181,7 +181,7 @@ class WorkerProcess:
         return bool(wait([self._pidfd], 0))
 
     def collect(self) -> int:
-        """After its end: the exit code, negative for a signal. Frees what the pool holds for it."""
+        """Returns the exit code of the ended worker, negative for a signal. Frees what the pool holds for it."""
         self._process.join()
         exitcode: int | None = self._process.exitcode
         code = _UNKNOWN if exitcode is None else exitcode
@@ -195,7 +195,7 @@ class WorkerProcess:
 
     @property
     def died_as_it_started(self) -> bool:
-        """It never was ready, or ended right after without having had a message."""
+        """Says whether the worker ended before it was ready, or right after, without having had a message."""
         if self.ended is not None and self.ended.why not in ("start", "error"):
             return False
         if self.ready_at is None:
