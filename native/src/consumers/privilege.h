@@ -13,7 +13,7 @@
  * none
  * yet. */
 void shmq_privilege_take(shmq_queue *q, uint32_t owner);
-/* It goes: its row is being closed, or the queue's handle. */
+/* Ends the owner's privilege: its row is being closed, or the queue's handle. */
 void shmq_privilege_leave(shmq_queue *q, uint32_t owner);
 
 #endif

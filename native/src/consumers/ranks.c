@@ -171,7 +171,7 @@ static void settle_places(shmq_queue *q, uint32_t limit, bool waited) {
     }
 }
 
-/* The limit is gone: each consumer gets a live place. */
+/* Gives each consumer a live place: the limit is gone. */
 static void end_reserve(shmq_queue *q) {
     shmq_consumer_shm *row;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
@@ -182,7 +182,7 @@ static void end_reserve(shmq_queue *q) {
     }
 }
 
-/* No consumer uses or used any of this: rows come and go without a look at the others. */
+/* Says whether no consumer uses or used a rank: then rows come and go without a look at other rows. */
 bool shmq_ranks_are_plain(const shmq_queue *q) {
     return shmq_load_relaxed(&q->page->terms) == 0 && shmq_load_relaxed(&q->page->settings.live_consumers) == 0;
 }
@@ -230,7 +230,7 @@ static bool is_idle_implicit(shmq_queue *q, uint32_t r, const shmq_consumer_shm 
     return idle;
 }
 
-/* The caller holds the structure lock. */
+/* Checks that the terms of a new consumer allow the present ones. The caller holds the structure lock. */
 static shmq_status check_alone(shmq_queue *q, const shmq_row_terms *terms) {
     shmq_consumer_shm *row;
     if (!terms->exclusive && (shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_EXCLUSIVE) == 0) {
@@ -352,7 +352,7 @@ static bool pass_late(shmq_queue *q, const shmq_consumer_shm *own, bool *left) {
     return true;
 }
 
-/* The look of a consumer that stands by is a step: it is not stopped. */
+/* Looks whether the consumer may take now. This look counts as its step: it is not stopped. */
 static bool serve_now(shmq_queue *q, uint32_t owner, shmq_consumer_shm *row, bool *left) {
     if (SHMQ_LIKELY(shmq_ranks_take_up(q, owner))) {
         return true;

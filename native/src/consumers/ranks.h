@@ -29,7 +29,7 @@ enum shmq_term {
     SHMQ_TERM_EXCLUSIVE = 4, /* one takes all */
 };
 
-/* The terms of a consumer when it is opened. */
+/* The terms with which a consumer is opened. */
 typedef struct shmq_row_terms {
     uint32_t kind;
     int32_t priority;
@@ -42,16 +42,16 @@ typedef struct shmq_row_terms {
 /* As shmq_row_open. SHMQ_REFUSED: there is an exclusive consumer, or this one would be and is not alone. SHMQ_LIMIT: there are
  * SHMQ_CONSUMERS already. */
 shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row);
-/* Nothing of it is in use: rows come and go without a look at the others. */
+/* Says whether ranks are not in use: then rows come and go without a look at other rows. */
 bool shmq_ranks_are_plain(const shmq_queue *q);
-/* Works out the terms, and which consumers are offered live places, and wakes these. Under the structure lock. */
+/* Works out the terms, offers live places and wakes their consumers. The caller holds the structure lock. */
 void shmq_ranks_settle(shmq_queue *q);
 /* May this owner look at the queue at all? SHMQ_OK, and if others stand by it has a privilege; SHMQ_EMPTY: it stands by
  * itself, and *left is set if a place has been offered to another that has not come yet; SHMQ_REFUSED. */
 shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner, bool *left);
-/* False: it stands by. One that was offered a place takes it up, for as long as it is there. */
+/* Takes up the live place that this owner was offered, if it is still there. False: the owner stands by. */
 bool shmq_ranks_take_up(shmq_queue *q, uint32_t owner);
-/* The owner goes to sleep: consumers that waited for it wait no longer. A look is a step, too. */
+/* Notes a step of the owner (a look, or going to sleep): consumers that waited for it wait no longer. */
 void shmq_ranks_step(shmq_queue *q, uint32_t owner);
 /* False: it stands by until another one leaves. Of one that was offered a place: true, and nothing is taken up. */
 bool shmq_is_served(const shmq_queue *q, uint32_t owner);

@@ -70,7 +70,7 @@ bool shmq_wake_idle(shmq_queue *q, uint32_t row) {
     return (shmq_and_seq(&q->page->sleepers[row / 64].idle, ~bit) & bit) != 0 && wake_row(q, row);
 }
 
-/* One sleeper of the chunk, of those whose bits are in `of`. */
+/* Wakes one sleeper of the chunk, of those whose bits are in `of`. */
 static bool wake_one(shmq_queue *q, uint32_t chunk, uint64_t of) {
     shmq_a64 *idle = &q->page->sleepers[chunk].idle;
     uint64_t word;
@@ -201,7 +201,7 @@ uint64_t shmq_sleep_limit(shmq_queue *q) {
     return limit - limit / 4 + limit / 2 * (noise & 0xffff) / 0xffff;
 }
 
-/* A free row, with the memory of its chunk. The caller holds the structure lock. */
+/* Finds a free row, with the memory of its chunk. The caller holds the structure lock. */
 static shmq_status find_row(shmq_queue *q, uint32_t *row) {
     for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
         uint64_t used = shmq_load_relaxed(&q->page->sleepers[chunk].used) | (chunk == 0 ? 1 : 0);

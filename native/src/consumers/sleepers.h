@@ -23,12 +23,12 @@ void shmq_notify_consumers(shmq_queue *q);
 
 /* Rows. SHMQ_LIMIT: 1,087 are in use, or 1,024 by consumers. Opening takes the structure lock. */
 shmq_status shmq_row_open(shmq_queue *q, uint32_t kind, uint32_t *row);
-/* The part of it for a caller that holds the structure lock. */
+/* Opens a row for a caller that holds the structure lock. */
 shmq_status shmq_row_fill(shmq_queue *q, const struct shmq_row_terms *terms, uint32_t *row);
-/* Before a close: its threads that wait come back with SHMQ_CLOSED. */
+/* Wakes the threads that wait on a row that is about to be closed: they return SHMQ_CLOSED. */
 void shmq_row_closing(shmq_queue *q, uint32_t row);
 
-/* A sleeper's steps: it announces itself BEFORE its last look, and withdraws after. */
+/* Announces a sleeper BEFORE its last look; it withdraws after the look. */
 uint32_t shmq_announce(shmq_queue *q, uint32_t row, bool browsing);
 bool shmq_withdraw(shmq_queue *q, uint32_t row, bool browsing); /* true: a notifier had claimed the bit */
 uint64_t shmq_sleep_limit(shmq_queue *q); /* ns from now: some sleeper looks every patience, however many they are */

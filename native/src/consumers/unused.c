@@ -21,7 +21,7 @@ static bool has_consumer(const shmq_queue *q) {
     return false;
 }
 
-/* How many messages all processes have taken from it, by get() or otherwise. */
+/* Counts the messages that all processes have taken from the queue, by get() or otherwise. */
 static uint64_t taken_from(const shmq_queue *q) {
     uint64_t sum = 0;
     uint32_t high = shmq_process_high(q->m);

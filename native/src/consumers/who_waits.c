@@ -3,7 +3,7 @@
 #include "layout/waiters.h"
 #include "queue/consumer_row.h"
 
-/* The consumer in this row; NULL: no consumer has the row, or the row has no memory. */
+/* Returns the consumer in this row; NULL: no consumer has the row, or the row has no memory. */
 static const shmq_consumer_shm *consumer_in(const shmq_queue *q, uint32_t row) {
     const shmq_consumer_shm *consumer = shmq_row_at(q, row);
     return consumer != NULL && shmq_load_relaxed(&consumer->kind) == SHMQ_CONSUMER ? consumer : NULL;

@@ -26,14 +26,14 @@ typedef struct fetched {
     uint32_t as; /* props */
 } fetched;
 
-/* When an entry of a waiting row is no longer held; 0: it is not. */
+/* Returns until when an entry of a waiting row is held; 0: it is not held. */
 static uint64_t held_until(const shmq_mover *t, const fetched *f, uint32_t i) {
     const shmq_row_life *life = f->lives != NULL ? &f->lives[i] : NULL;
     return life != NULL && shmq_life_end(t->q, life->enqueued_ns, life->expires_ns) > shmq_now_ns() ? life->expires_ns
                                                                                                     : 0;
 }
 
-/* As many as there is memory for, into slots from the tail on. */
+/* Reads rows into slots from the tail on, as many as there is memory for. */
 static shmq_status fill(shmq_mover *t, fetched *f, uint64_t tail, shmq_coming *coming) {
     shmq_ordinal with = shmq_last_fetched(t->front, f->as);
     shmq_status status = SHMQ_OK;

@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* SHMQ_NOT_FOUND: there is no directory, so there are no rows. */
+/* Opens the directory of the level's files. SHMQ_NOT_FOUND: there is none, so there are no rows. */
 static shmq_status open_directory(const shmq_file_level *b, DIR **directory) {
     *directory = shmq_rows_directory_open(shmq_rows_base(b->m), b->path);
     if (*directory != NULL) {
@@ -150,13 +150,13 @@ static shmq_status find_file(shmq_file_level *b, uint64_t from, uint64_t below, 
     return shmq_known_choose(&b->files, from, below, above, first) ? SHMQ_OK : SHMQ_EMPTY;
 }
 
-/* From here on no file is loaded. */
+/* Forgets the loaded file. */
 static void forget(shmq_file_level *b) {
     b->loaded.first = 1;
     b->loaded.last = 0;
 }
 
-/* SHMQ_CORRUPT: the file makes no sense. SHMQ_NOT_FOUND: it was deleted. SHMQ_DENIED: it needs another key. */
+/* Loads a file. SHMQ_CORRUPT: it makes no sense. SHMQ_NOT_FOUND: it was deleted. SHMQ_DENIED: it needs another key. */
 static shmq_status load(shmq_file_level *b, uint64_t first) {
     struct stat file;
     forget(b);
@@ -185,7 +185,7 @@ static shmq_status load(shmq_file_level *b, uint64_t first) {
     return status == SHMQ_DENIED ? shmq_file_no_key(b) : status;
 }
 
-/* Another process may have marked rows of the loaded file since this one read it. */
+/* Reads the marks of the loaded file again if another process may have marked rows since this one read it. */
 static void look_at_marks(shmq_file_level *b, uint64_t erased) {
     if (SHMQ_LIKELY(b->erased == erased) || b->loaded.first > b->loaded.last) {
         return;
@@ -290,7 +290,7 @@ static shmq_status list_lives(void *context, uint64_t from, uint64_t below, shmq
     return SHMQ_OK;
 }
 
-/* SHMQ_OK: the row of this place is marked, or there is none. */
+/* Marks the row of this place as erased. SHMQ_OK: it is marked, or there is no such row. */
 static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
     shmq_file_level *b = context;
     bool known = b->loaded.first <= place && place <= b->loaded.last;
@@ -314,7 +314,7 @@ static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
     return status;
 }
 
-/* The file that was read last has no row any more, or some files before it have none. */
+/* Deletes files without rows: the file that was read last has none any more, or some files before it have none. */
 static shmq_status settle_rows(void *context, uint64_t low, shmq_ordinal *left) {
     shmq_file_level *b = context;
     static _Thread_local shmq_row_life lives[SHMQ_TURN_ENTRIES];
@@ -347,7 +347,7 @@ static shmq_status settle_rows(void *context, uint64_t low, shmq_ordinal *left) 
     return SHMQ_OK;
 }
 
-/* The file of that name. */
+/* Deletes the file of that name. */
 static shmq_status discard_rows(void *context, uint64_t first) {
     shmq_file_level *b = context;
     if (b->loaded.first == first) {
@@ -364,7 +364,7 @@ static shmq_status clear_rows(void *context) {
     return delete_files(b, 0, 0);
 }
 
-/* The directory of one level, as rows_base.h means it. False: its path is too long. */
+/* Builds the path of the directory of one level, relative as rows_base.h says. False: the path is too long. */
 static bool path_of(const shmq_queue *q, uint32_t depth, char path[PATH_MAX]) {
     int length = depth == 0 ? snprintf(path, PATH_MAX, "%s/%u.%u", shmq_rows_base_path(q->m), q->index, q->incarnation)
                             : snprintf(path, PATH_MAX, "%s/%u.%u.%u", shmq_rows_base_path(q->m), q->index,

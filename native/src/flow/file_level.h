@@ -25,17 +25,17 @@ static inline shmq_row_cipher shmq_file_level_cipher(const shmq_file_level *b) {
     return (shmq_row_cipher){.wanted = b->m->encrypts, .cipher = b->m->cipher, .place = b->place};
 }
 
-/* The file that begins with this key. Negative: errno says why. */
+/* Opens the file that begins with this key. Negative: errno says why that failed. */
 int shmq_file_open(const shmq_file_level *b, uint64_t first, int how);
-/* The shmq_backing calls for some rows of a file. */
+/* Implement the calls of shmq_backing for some rows of a file. */
 shmq_status shmq_file_pick(void *context, const shmq_row_life *lives, shmq_row *rows, uint32_t count);
 shmq_status shmq_file_drop(void *context, const shmq_row_life *lives, uint32_t count);
 
-/* Why a call has failed, by errno, with the path. */
+/* Tells why a call has failed, by errno, with the path. */
 shmq_status shmq_file_failed(const shmq_file_level *b, const char *what);
-/* The broker has a key that this process does not have. */
+/* Tells that the broker has a key that this process does not have. */
 shmq_status shmq_file_no_key(const shmq_file_level *b);
-/* Of an anonymous broker: its directory is not this user's alone. */
+/* Tells that the directory of an anonymous broker is not this user's alone. */
 shmq_status shmq_file_not_private(const shmq_file_level *b);
 
 #endif

@@ -43,7 +43,7 @@ typedef struct shmq_row {
     bool tried; /* it has failed, or died with a consumer. As these */
 } shmq_row;
 
-/* The facts about a row that need no look at its bytes. */
+/* The facts about a row that a process knows without a look at the row's bytes. */
 typedef struct shmq_row_life {
     uint64_t place, length;
     uint64_t enqueued_ns, expires_ns; /* as it was written */
@@ -139,11 +139,11 @@ static inline uint64_t shmq_row_beside(const shmq_member *m) {
     return m->encrypts ? SHMQ_ROW_BESIDE_ENCRYPTED : SHMQ_ROW_BESIDE;
 }
 uint64_t shmq_rows_size(const shmq_member *m, uint64_t rows, uint64_t bytes);
-/* When the life of such a message ends; SHMQ_NEVER. */
+/* Returns when the life of such a message ends; SHMQ_NEVER: it does not end. */
 uint64_t shmq_life_end(const shmq_queue *q, uint64_t enqueued_ns, uint64_t expires_ns);
 /* The lives of rows. Something of it ends at `at`, says this word; called before they are rows, so a death leaves the word too early. */
 void shmq_rows_due_by(shmq_ring *back, shmq_a64 *word, uint64_t at);
-/* The ordinal of a row. False: it was changed on disk. */
+/* Reads the ordinal of a row. False: the row was changed on disk. */
 bool shmq_row_ordinal(const shmq_row *row, shmq_ordinal *ordinal);
 /* Reads the fields of a row, and where its headers and body are. False: it was changed on disk. */
 bool shmq_row_parse(const shmq_row *row, shmq_delivery *d);
@@ -166,25 +166,25 @@ typedef struct shmq_coming {
 shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal *last, uint32_t props,
                           shmq_slot_shm *slot, shmq_coming *c);
 /* disk_room.c: */
-/* The backing is told that rows below `low` are settled, and the budget what room they took. */
+/* Tells the backing that rows below `low` are settled, and the budget what room they took. */
 void shmq_disk_settle(shmq_mover *t);
 /* These bytes are about to be written: they count from here on, also if the purger dies. SHMQ_FULL_DISK: with what other purgers write
  * at the same time the budget would be exceeded. 0: they were written, and count as rows, or were not. */
 shmq_status shmq_disk_claim(shmq_mover *t, uint64_t bytes);
 /* Bytes that may still go to disk: of the broker's budget, or of its file system. */
 uint64_t shmq_disk_room(shmq_member *m);
-/* For the turn's level: what a dead purger has left goes before any is written. */
+/* Returns the room on disk for the turn's level. The files that a dead purger has left count as free: they go first. */
 uint64_t shmq_disk_room_of(const shmq_mover *t);
 /* Bytes that rows of all queues take there. */
 uint64_t shmq_disk_used(shmq_member *m);
-/* The disk has no room: alerts say so. Answers `status`. */
+/* Notes for alerts that the disk has no room. Returns `status`. */
 shmq_status shmq_flow_refused(shmq_mover *t, shmq_status status);
 /* front.c: */
-/* Was this entry of a front ring fetched by itself? */
+/* Says whether this entry of a front ring was fetched by itself. */
 bool shmq_is_fetched(const shmq_slot_shm *slot);
 /* ... by a taker that wants all, so that no earlier one of its group is on disk? */
 bool shmq_is_next_of_group(const shmq_slot_shm *slot);
-/* As it stands in the record of a slot of the front ring. */
+/* Returns the ordinal from the record of a slot of the front ring. */
 shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot);
 /* How many rows came in by themselves, in `erased`: of all, or with SHMQ_PROP_WAITED of those that waited. */
 shmq_ordinal shmq_last_fetched(const shmq_ring *front, uint32_t props);
@@ -192,27 +192,27 @@ shmq_ordinal shmq_last_fetched(const shmq_ring *front, uint32_t props);
 void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot);
 /* How many more entries that come in by themselves one part of so many of the front ring's slots has room for. */
 uint32_t shmq_fetched_room(shmq_mover *t, uint32_t part);
-/* When the last of them has left the front ring, its positions are in the order of places again. */
+/* Looks whether the last fetched entry has left the front ring: then its positions are in the order of places. */
 void shmq_front_look_at_order(shmq_ring *front);
 /* Memory that the front ring still wants before rows can come back: for its slots and its cold records. 0: it has all. */
 uint64_t shmq_front_lacks(const shmq_ring *front);
-/* The front ring's tail, behind all that has come in. */
+/* Returns the front ring's tail, behind all entries that have come in. */
 uint64_t shmq_front_tail(shmq_ring *front);
 /* The front ring has its memory; and rows can come back, at the latest when the memory of this one is free. SHMQ_EMPTY: there is none for it. */
 shmq_status shmq_front_need(shmq_mover *t);
 shmq_status shmq_front_ready(shmq_mover *t);
-/* From here on takers look at the front ring, too, if the level has never flowed. */
+/* Names the front ring in a level that has never flowed: from here on takers look at it, too. */
 void shmq_flow_named(shmq_ring *back);
-/* How many slots from the front ring's tail on can be filled at once, of *count that are wanted. */
+/* Counts the slots from the front ring's tail on that can be filled at once, of *count that are wanted. */
 shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count);
-/* How many of them rows that come in order may have, or else entries that are handed over. */
+/* Counts how many of these slots rows that come in order may have, or else entries that are handed over. */
 shmq_status shmq_front_order_room(shmq_mover *t, bool rows, uint64_t *tail, uint32_t *count);
 /* The slot of position p, still FREE; and T22: the row is an entry from here on. False: the slot was changed, which is damage. */
 shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, uint32_t props,
                             shmq_coming *c);
 bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c);
 /* pull.c: */
-/* shmq_backing.read, of the turn's level. */
+/* Calls shmq_backing.read for the turn's level. */
 shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                            uint32_t *count);
 /* Bytes of max_memory that are free, at most what a turn brings back. */
@@ -221,7 +221,7 @@ uint64_t shmq_bytes_free(const shmq_queue *q);
 shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped);
 /* The same of these, the lowest rows that there are; needs no look at them. */
 void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t count);
-/* No row is left: the flow ends, if it is so. */
+/* Ends the flow if no row is left. */
 void shmq_rows_end_flow(shmq_mover *t);
 shmq_status shmq_pull(shmq_mover *t);
 /* flush.c: */
@@ -239,16 +239,16 @@ shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_
 /* As shmq_fetch, and as shmq_waiting_fetch, with the memory that is free. */
 shmq_status shmq_fetch_first(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context);
 shmq_status shmq_fetch_waiting(shmq_mover *t, const shmq_row_life *lives, uint32_t count, uint32_t *passed);
-/* The row of this place. As shmq_fetch. */
+/* Fetches the row of this place, as shmq_fetch does. */
 shmq_status shmq_fetch_at(shmq_mover *t, uint64_t place);
 /* A taker that has seen no fetched entry in the front ring of a level whose flow has ended says that its positions are in the order
  * of places again. A pull does this where the flow goes on. */
 void shmq_front_order(const shmq_ring *front);
 /* peek.c: */
-/* As shmq_flow_peek, by whoever has the lock. */
+/* Peeks as shmq_flow_peek does, for a caller that has the mover's lock. */
 shmq_status shmq_row_peek(shmq_mover *t, uint64_t *place, shmq_delivery *d);
 /* purger.c: */
-/* About how many entries of a level a flush would find. */
+/* Estimates how many entries of a level a flush would find. */
 uint64_t shmq_could_go(const shmq_ring *back);
 /* Makes room in memory for what comes back: what is less important goes to disk, then what is newer. */
 shmq_status shmq_purger_make_way(shmq_mover *t);

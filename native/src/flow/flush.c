@@ -19,7 +19,7 @@ typedef struct batch {
 /* The step of a flush at the slot of a place. */
 enum step { STEP_END, STEP_PASS, STEP_AGAIN, STEP_TAKE };
 
-/* A put that waits for its taker stays in the back ring: only the ring knows of it. */
+/* Says whether an entry may go to disk. A put that waits for its taker stays in the back ring, which alone knows it. */
 static bool can_leave(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHMQ_PROP_IMMEDIATE) == 0; }
 
 static enum step step_at(shmq_mover *t, shmq_slot_shm *slot, uint64_t word, uint64_t p) {
@@ -52,7 +52,7 @@ static void leave(shmq_mover *t, shmq_slot_shm *slot, uint64_t p) {
 
 static uint64_t size_of(const shmq_mover *t, uint32_t rows) { return t->used + rows * shmq_row_beside(t->q->m); }
 
-/* T19 of each entry that can go, and its row into the buffer, for as many as the disk has room for. */
+/* Takes T19 for each entry that can go, and writes its row into the buffer, as long as the disk has room. */
 static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
     uint64_t most = room < SHMQ_TURN_BYTES ? room : SHMQ_TURN_BYTES;
     for (b->end = b->from; b->end < b->from + SHMQ_TURN_ENTRIES && t->used < most && b->count < b->most;) {

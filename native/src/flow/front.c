@@ -18,7 +18,7 @@ bool shmq_is_fetched(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHM
 
 bool shmq_is_next_of_group(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHMQ_PROP_NEXT) != 0; }
 
-/* Where it is counted how many rows came in by themselves: of all, or of those that waited. */
+/* The words that count how many rows came in by themselves: of all rows, or of those that waited. */
 typedef struct fetch_words {
     shmq_a64 *count, *bytes;
 } fetch_words;
@@ -44,7 +44,7 @@ void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot) {
     }
 }
 
-/* Entries of a front ring: those that were fetched, or those that came in order. */
+/* Counts entries of a front ring: those that were fetched, or those that came in order. */
 static uint32_t count_entries(const shmq_ring *front, bool fetched) {
     uint32_t there = 0;
     for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
@@ -55,7 +55,7 @@ static uint32_t count_entries(const shmq_ring *front, bool fetched) {
     return there;
 }
 
-/* How many more one part of so many of the front ring's slots has room for. */
+/* Counts how many more fetched entries one part of so many of the front ring's slots has room for. */
 uint32_t shmq_fetched_room(shmq_mover *t, uint32_t part) {
     uint64_t most = shmq_slot_count(t->front) / part;
     if (t->fetched == 0) { /* once in a turn: meanwhile takers may have had some */
@@ -137,7 +137,7 @@ shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
     return SHMQ_OK;
 }
 
-/* When all fetched entries have left the front ring, its positions are in the order of places again. */
+/* Looks whether all fetched entries have left the front ring: then its positions are in the order of places. */
 void shmq_front_look_at_order(shmq_ring *front) {
     if (SHMQ_LIKELY(shmq_load_relaxed(&front->shm->fetched_end) == 0)) {
         return;
@@ -178,7 +178,7 @@ shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, cons
     return SHMQ_OK;
 }
 
-/* T22: from here on the row is an entry. */
+/* Takes T22: from here on the row is an entry. */
 bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     shmq_ring *front = t->front;
     shmq_slot_shm *slot = shmq_slot_at(front, p);

@@ -11,7 +11,7 @@ typedef struct fetching {
     uint32_t count, *passed;
 } fetching;
 
-/* Without `f` the oldest rows. */
+/* Brings in rows once: those that `f` names; without `f` the oldest rows. */
 static shmq_status inhale_once(shmq_mover *t, const fetching *f) {
     return f == NULL            ? shmq_pull(t)
            : f->waiting != NULL ? shmq_fetch_waiting(t, f->waiting, f->count, f->passed)
@@ -25,7 +25,7 @@ static shmq_status inhale(shmq_mover *t, const fetching *f) {
     return inhale_once(t, f);
 }
 
-/* Again, where memory was short. */
+/* Brings in rows again after memory was short. */
 static shmq_status inhale_more(shmq_mover *t, const fetching *f, shmq_status status) {
     if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
         (shmq_purger_make_way(t) == SHMQ_OK || shmq_upkeep.relieve(t->q->m, t->q, true) == SHMQ_OK)) {

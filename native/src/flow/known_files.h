@@ -10,7 +10,7 @@ typedef struct shmq_known_files {
     uint64_t count, room;
 } shmq_known_files;
 
-/* False: no memory. */
+/* Adds a file by its first key. False: there is no memory for it. */
 bool shmq_known_add(shmq_known_files *k, uint64_t first);
 void shmq_known_sort(shmq_known_files *k);
 /* Takes out the first one, which there is, and answers which it was. */

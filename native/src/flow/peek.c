@@ -30,7 +30,7 @@ static void end_block(void *kept) {
 
 static void begin_blocks(void) { blocks_failed = pthread_key_create(&blocks, end_block); }
 
-/* SHMQ_OK: *kept is the calling thread's. */
+/* Finds the calling thread's own block. SHMQ_OK: it is *kept. */
 static shmq_status own_block(block **kept) {
     pthread_once(&blocks_once, begin_blocks);
     if (blocks_failed != 0) {
@@ -63,7 +63,7 @@ static bool stands(const block *k, const shmq_ring *back, uint64_t *place) {
     return there;
 }
 
-/* The first sound row of the block at or above *place. */
+/* Finds the first sound row of the block at or above *place. */
 static shmq_status first_of(block *k, uint64_t *place, shmq_delivery *d) {
     bool goes_on = k->next != 0 && k->rows[k->next - 1].place < *place;
     for (uint32_t i = goes_on ? k->next : 0; i < k->count; i++) {

@@ -78,7 +78,7 @@ static shmq_status tell_lost(shmq_mover *t, uint64_t rows, uint64_t bytes) {
                      (unsigned long long)rows, (unsigned long long)bytes, (unsigned long long)low);
 }
 
-/* All rows up to this one, which has not come in, are lost. */
+/* Gives up all rows up to this one, which has not come in: they are lost. */
 static shmq_status lose(shmq_mover *t, const shmq_ordinal *last) {
     const shmq_ordinal before = shmq_last_pulled(t->back);
     uint64_t rows = last->count - before.count, bytes = shmq_left_of(last->bytes, before.bytes);
@@ -87,7 +87,7 @@ static shmq_status lose(shmq_mover *t, const shmq_ordinal *last) {
     return tell_lost(t, rows, bytes);
 }
 
-/* The row was changed on disk, and is lost. */
+/* Gives up a row that was changed on disk: it is lost. */
 static shmq_status lose_damaged(shmq_mover *t, const shmq_row *row) {
     shmq_ordinal its = shmq_last_pulled(t->back);
     pass(&its, row->length, false);
@@ -95,7 +95,7 @@ static shmq_status lose_damaged(shmq_mover *t, const shmq_row *row) {
     return lose(t, &its);
 }
 
-/* All rows before this one, which is not in the queue yet, are lost. */
+/* Gives up all rows before this one, which is not in the queue yet: they are lost. */
 static shmq_status lose_before(shmq_mover *t, const shmq_row *row, const shmq_ordinal *ordinal) {
     shmq_ordinal last = shmq_last_pulled(t->back);
     last.count = ordinal->count - 1;
@@ -176,7 +176,7 @@ void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t co
     shmq_disk_settle(t);
 }
 
-/* The level's flow ends: the back ring is all of it again. Rows that should still be there are lost. */
+/* Ends the level's flow: the back ring is the whole level again. Rows that should still be there are lost. */
 static shmq_status leave(shmq_mover *t, uint64_t place) {
     shmq_ring_shm *ring = t->back->shm;
     shmq_ordinal rows = shmq_rows_end(t->back);

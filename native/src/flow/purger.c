@@ -55,7 +55,7 @@ uint64_t shmq_could_go(const shmq_ring *back) {
     return tail > from ? tail - from : 0;
 }
 
-/* The least important level goes first, since it is taken last. In a queue with one level all may go. */
+/* Makes room in any level. The least important one goes first, since it is taken last. A single level may all go. */
 static shmq_status make_room_anywhere(shmq_mover *t) {
     shmq_status status = SHMQ_EMPTY;
     for (uint32_t depth = t->q->levels; depth-- > 0 && status == SHMQ_EMPTY;) {

@@ -34,7 +34,7 @@ void shmq_moved_free(shmq_ring *r, uint64_t position) {
     }
 }
 
-/* The entry is HELD again. A look at what is due may have passed it meanwhile. */
+/* Makes the entry HELD again, and due: a look at due entries may have passed it meanwhile. */
 void shmq_hold_again(shmq_ring *r, shmq_slot_shm *slot) {
     uint64_t word = shmq_load_seq(&slot->word);
     while (shmq_word_state(word) == SHMQ_MOVING && (word & SHMQ_FLAG_WAITS) != 0) {
@@ -112,7 +112,7 @@ static uint64_t derive_place(shmq_ring *back) {
     return flow;
 }
 
-/* T20 or T21 of each slot that a dead or failed mover has left MOVING, and the words that follow from others. */
+/* Takes T20 or T21 for each slot that a dead or failed mover has left MOVING, and sets the words that follow. */
 void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
     shmq_ring_shm *ring = back->shm;
     shmq_waiting_recover(back, front);
@@ -152,7 +152,7 @@ void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
     }
 }
 
-/* Has this slot a row that came in by itself, of those that waited or of the others? */
+/* Says whether this slot has a row that came in by itself, of those that waited or of the others. */
 static bool has_fetched(const shmq_ring *front, const shmq_slot_shm *slot, bool waited) {
     return shmq_is_fetched(slot) && shmq_cold_at(front, slot) != NULL &&
            ((shmq_props(slot) & SHMQ_PROP_WAITED) != 0) == waited;

@@ -6,7 +6,7 @@
 
 static uint64_t peek_at(const shmq_a64 *word) { return shmq_load_seq((shmq_a64 *)(uintptr_t)word); }
 
-/* Rows of one level: those that were flushed and not pulled, without those that were fetched. */
+/* Counts the rows of one level: those that were flushed and not pulled, without those that were fetched. */
 shmq_ordinal shmq_rows_of(const shmq_ring_shm *ring, const shmq_ring_shm *front) {
     uint64_t pulled = peek_at(&ring->pulled), pulled_bytes = peek_at(&ring->pulled_bytes);
     uint64_t passed = peek_at(&front->passed), passed_bytes = peek_at(&front->passed_bytes);
@@ -83,7 +83,7 @@ void shmq_pulled_say(shmq_ring *back, const shmq_ordinal *as) {
     shmq_store_seq(&ring->pulled_bytes, as->bytes);
 }
 
-/* After the decision the words follow it. Repeatable: the next mover does it again after a death. */
+/* Sets the words that follow from the decision to drop rows. The next mover repeats this after a death. */
 void shmq_drop_end(shmq_ring *back) {
     shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
     uint64_t below = shmq_load_relaxed(&ring->dropping_at);

@@ -18,18 +18,18 @@ static inline uint64_t shmq_left_of(uint64_t all, uint64_t part) { return all > 
 /* Rows of a level that come back in their order, and its waiting rows; exact at rest. */
 shmq_ordinal shmq_rows_of(const shmq_ring_shm *ring, const shmq_ring_shm *front);
 shmq_ordinal shmq_waiting_of(const shmq_ring_shm *ring);
-/* The same of all levels, with bytes of headers and bodies. */
+/* Counts the rows of all levels, and the bytes of their headers and bodies. */
 uint64_t shmq_flow_rows(const shmq_queue *q);
 uint64_t shmq_flow_bytes(const shmq_queue *q);
 shmq_ordinal shmq_waiting_rows(const shmq_queue *q);
 /* Bytes on disk of these at most, and of those that are gone and lie in files with others. */
 uint64_t shmq_flow_size(const shmq_queue *q);
-/* MOVING with SHMQ_FLAG_WAITS: is it a row already? */
+/* Says of a slot that is MOVING with SHMQ_FLAG_WAITS whether its entry is a row already. */
 bool shmq_waiting_is_row(const shmq_ring_shm *back);
 
-/* Which `flushed` comes with this P. */
+/* Notes which value of `flushed` comes with this P. */
 void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, uint64_t bytes);
-/* `pulled`, and how many of these had been erased. */
+/* Sets `pulled`, and how many of the pulled rows had been erased. */
 void shmq_pulled_say(shmq_ring *back, const shmq_ordinal *as);
 shmq_ordinal shmq_last_pulled(shmq_ring *back);
 /* Ends what a mover has decided to drop. */

@@ -7,7 +7,7 @@
 #include "flow/row_file.h"
 #include "flow/row_format.h"
 
-/* True: all of them were read. False: the file is shorter, or, errno says so, cannot be read. */
+/* Reads bytes. True: all of them were read. False: the file is shorter, or, as errno says, cannot be read. */
 static bool read_at(int fd, unsigned char *to, uint64_t bytes, uint64_t at) {
     while (bytes != 0) {
         ssize_t got = pread(fd, to, bytes, (off_t)at);
@@ -68,7 +68,7 @@ static bool index_is_sound(const shmq_row_file *f, const shmq_row_cipher *by) {
            marks_make_sense(f, head.count);
 }
 
-/* Are so many bytes just what the index says? */
+/* Says whether the file has exactly as many bytes as the index says. */
 static bool is_as_long(const shmq_row_file *f, uint64_t size) {
     file_head head = head_of(f);
     uint64_t left = size - marks_at(f) - head.count;
@@ -82,7 +82,7 @@ static bool is_as_long(const shmq_row_file *f, uint64_t size) {
     return left == 0;
 }
 
-/* The index first: a file that was changed may be of any length. */
+/* Reads a file, its index first: a file that was changed may be of any length. */
 shmq_status shmq_row_file_read(shmq_row_file *f, int fd, uint64_t size, const shmq_row_cipher *by) {
     uint64_t most = sizeof(file_head) + sizeof(file_salt) + SHMQ_FILE_ROWS * (sizeof(file_entry) + 1);
     f->first = 1;
@@ -102,7 +102,7 @@ shmq_status shmq_row_file_read(shmq_row_file *f, int fd, uint64_t size, const sh
     return make_room(f, size) && read_at(fd, f->bytes + begun, size - begun, begun) ? SHMQ_OK : SHMQ_OS;
 }
 
-/* A row that cannot be decrypted gets bytes that no checksum fits. */
+/* Decrypts rows. A row that cannot be decrypted gets bytes that no checksum fits. */
 static shmq_status decrypt_rows(shmq_row_file *f, const shmq_row_cipher *by) {
     const file_salt *how = (const file_salt *)(f->bytes + sizeof(file_head));
     const unsigned char *marks = f->bytes + marks_at(f);
@@ -196,7 +196,7 @@ void shmq_row_file_list(shmq_row_file *f, uint64_t from, uint64_t below, uint64_
     f->next_at = at;
 }
 
-/* The head, then the index and the marks that it says. */
+/* Reads the head, then the index and the marks whose sizes the head says. */
 static shmq_status read_index(shmq_row_file *f, int fd, const shmq_row_cipher *by) {
     f->size = f->index_at = index_begin(by);
     if (!make_room(f, f->size)) {
@@ -254,7 +254,7 @@ shmq_status shmq_row_file_lives(int fd, const shmq_row_cipher *by, uint64_t from
     return status;
 }
 
-/* How many from the first on lie next to each other, rows and marks. */
+/* Counts how many rows from the first on lie next to each other, and so do their marks. */
 static uint32_t together(const shmq_row_life *lives, uint32_t count, uint32_t tag_bytes) {
     uint32_t i = 1;
     while (i < count && lives[i].mark == lives[i - 1].mark + 1 &&

@@ -7,7 +7,7 @@
 #include "base/cipher.h"
 #include "flow/flow.h"
 
-/* How files of one level of a queue are encrypted. */
+/* The key and the identity by which files of one level of a queue are encrypted. */
 typedef struct shmq_row_cipher {
     bool wanted; /* the broker has a key; false: its files are plain */
     const shmq_cipher *cipher; /* NULL: this process does not know the key */

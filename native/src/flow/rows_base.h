@@ -15,7 +15,7 @@ void shmq_rows_base_open(shmq_member *m);
 int shmq_rows_base(const shmq_member *m);
 /* Of the segment's part: below the base, or absolute where there was none to open. */
 const char *shmq_rows_base_path(const shmq_member *m);
-/* `path`, of that kind, as people know it now. */
+/* Writes such a `path` in full, as users know it now. */
 void shmq_rows_base_text(const shmq_member *m, const char *path, char text[PATH_MAX]);
 /* The file system in which `path` lies, or will: that of its nearest parent that is there. False: nobody knows. */
 bool shmq_rows_base_system(const shmq_member *m, const char *path, struct statvfs *system);

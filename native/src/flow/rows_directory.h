@@ -16,15 +16,15 @@ bool shmq_rows_directory_make(int base, const char *path, struct stat *as, bool 
 /* The same for an anonymous broker: the directory above its own is one that all users share. The broker's folder there
  * must be this user's alone, else false and EEXIST. */
 bool shmq_rows_directory_make_private(int base, const char *path, struct stat *as, bool sweeps);
-/* As far as it holds files that are named as those of rows are: another file stays, and the directory with it. */
+/* Deletes the directory and the files in it with names of row files. Another file stays, and the directory with it. */
 void shmq_rows_directory_delete(int base, const char *path);
-/* Of these files. */
+/* Sums the bytes of the row files in the directory. */
 uint64_t shmq_rows_directory_bytes(int base, const char *path);
 /* Is it the directory of a queue, or of one of its levels? True only of names that path_of() of file_backing.c makes. */
 bool shmq_rows_is_of_queue(const char *name, unsigned *index, unsigned *incarnation);
-/* A file is named by its first place. */
+/* Writes the name of a row file, which is made of the file's first place. */
 void shmq_rows_file_name(char name[17], uint64_t place);
-/* True only of such names: a file of another name could not be opened by its place. */
+/* Reads the place from the name of a row file. False: it is no such name, so no place could open the file. */
 bool shmq_rows_file_place(const char *name, uint64_t *place);
 /* Begins a file that gets its own name when it is complete, with group and mode of the broker. One that a killed process
  * of another user has left can only be deleted. -1: see errno. */

@@ -64,7 +64,7 @@ shmq_status shmq_turn_to(shmq_mover *t, shmq_ring *back) {
     return q->m->backing_of != NULL ? q->m->backing_of(q, back->depth, &t->backing) : SHMQ_OK;
 }
 
-/* A member without a backing recovers, too; `unswept` tells the next mover with a backing to clean up the disk. */
+/* Recovers the queue, also without a backing: `unswept` tells the next mover with a backing to clean up the disk. */
 static void recover(shmq_queue *q) {
     shmq_store_seq(&q->page->unswept, UINT32_MAX); /* before `unfinished` says that all is well */
     for (uint32_t depth = 0; depth < q->levels; depth++) {

@@ -20,13 +20,13 @@ typedef struct shmq_mover {
     bool unmarked; /* a row that came in by itself could not be marked: no row may be read before it is */
 } shmq_mover;
 
-/* May this queue flow? A member without a directory keeps it in memory. */
+/* Says whether this queue may flow. A member without a directory keeps it in memory. */
 bool shmq_may_flow(const shmq_queue *q);
 /* SHMQ_OK: this process is the mover, and nothing is half done. SHMQ_IN_USE: the mover notifies when its turn is over. */
 shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back);
-/* For a caller that settles all rows, so that no row has to be marked first. */
+/* Begins a turn for a caller that settles all rows, so that no row has to be marked first. */
 shmq_status shmq_turn_begin_anyhow(shmq_mover *t, shmq_ring *back);
-/* The turn goes on at another level. */
+/* Goes on with the turn at another level. */
 shmq_status shmq_turn_to(shmq_mover *t, shmq_ring *back);
 void shmq_turn_end(shmq_mover *t);
 /* The next mover ends what a dead one has left half done, so that counts are right. */

@@ -146,7 +146,7 @@ static shmq_status begin_turn(shmq_mover *t, shmq_ring *back, places *p,
     }
 }
 
-/* The first index whose place is not below it. */
+/* Finds the first index whose place is not below `place`. */
 static uint64_t find(const places *p, uint64_t place) {
     uint64_t low = 0, high = p->count;
     while (low < high) {

@@ -10,7 +10,7 @@ uint64_t shmq_immediate_until(shmq_queue *q) {
 
 enum fate { WAITS, IS_OFFERED, IS_LOCKED, IS_TAKEN, IS_GONE };
 
-/* The fate of the message. The flag R says that a consumer had it and gave it back: that counts as taken. */
+/* Returns the fate of the message. The flag R says that a consumer had it and gave it back: it counts as taken. */
 static enum fate fate_of(const shmq_ring *r, shmq_slot_shm *slot, uint64_t position, uint64_t *word) {
     *word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
     if (shmq_load_acquire(&slot->position) != position ||
@@ -43,7 +43,7 @@ static bool is_stuck(const shmq_queue *q, uint64_t word, shmq_lock_seen *seen, u
     return now - seen->since_ns >= q->m->patience_ns;
 }
 
-/* From exactly the word that says that no taker had it: either the taker's CAS wins or the producer's. */
+/* Withdraws the message by a CAS from the word that says that no taker had it: one CAS wins, taker's or producer's. */
 static bool withdraw(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position) {
     shmq_delivery d = {0};
     if (!shmq_seize(r, slot, word, position, &d)) {

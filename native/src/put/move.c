@@ -84,7 +84,7 @@ static shmq_status take_over(shmq_queue *from, shmq_delivery *d) {
     return shmq_taken_away(from, d);
 }
 
-/* M3 and M4. The entry belongs to the mover: other processes change nothing but its lap. */
+/* Takes the steps M3 and M4. The entry belongs to the mover: other processes change nothing but its lap. */
 static shmq_status settle_and_show(shmq_queue *from, shmq_delivery *d, shmq_ring *to, shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(to, o->made.position);
     shmq_status status = shmq_queue_usable(to->queue);

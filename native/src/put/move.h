@@ -26,9 +26,9 @@ static inline uint32_t shmq_intent_incarnation(uint64_t intent) { return (uint32
 shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o);
 /* The same by a process that counts as holding something until all that it moves is there for all (shmq_add_unsettled). */
 shmq_status shmq_move_held(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o);
-/* When the message itself expires, whatever its queue says; 0: never. */
+/* Returns when the message itself expires, whatever its queue says; 0: never. */
 uint64_t shmq_own_expiry(const shmq_queue *q, const shmq_delivery *d);
-/* The times that the message itself has, not those of its queue: it takes them along. */
+/* Copies the times that the message itself has, not those of its queue: a moved message keeps them. */
 void shmq_move_times(const shmq_queue *from, const shmq_delivery *d, shmq_outgoing *o);
 
 /* The reaper's question: is this message still LOCKED where the intent says, by `owner`? SHMQ_OK with *there, else the
@@ -37,7 +37,7 @@ typedef shmq_status shmq_source_look(void *context, uint64_t intent, uint64_t pl
 /* The second half of all moves to this queue whose movers are dead. Before anything is given back that the dead held: what
  * is given back looks as if it had been settled. Repeatable, by any number at once. */
 shmq_status shmq_moves_decide(shmq_queue *to, const shmq_liveness *l, shmq_source_look *look, void *context);
-/* For shmq_source_look: the answer of the queue that the intent names. */
+/* Answers for shmq_source_look: the queue is the one that the intent names. */
 bool shmq_move_source(const shmq_queue *from, uint64_t intent, uint64_t place, uint32_t owner);
 
 #endif

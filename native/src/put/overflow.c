@@ -11,7 +11,7 @@ static bool can_be_dropped(const shmq_ring *r, const shmq_slot_shm *slot, uint64
     return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED;
 }
 
-/* Is the slot under the tail claimed? Then only patience helps: to take others out would make no room. */
+/* Says whether the slot under the tail is claimed: then only waiting helps, for other slots make no room. */
 static bool claim_under_the_tail(const shmq_ring *r) {
     uint64_t t = shmq_load_seq(&r->shm->tail);
     return shmq_word_state(shmq_load_seq(&shmq_slot_at(r, t)->word)) == SHMQ_CLAIMED;
@@ -33,7 +33,7 @@ static bool drop_of_level(shmq_ring *r) {
     return false;
 }
 
-/* The place of the oldest delayed message on disk. */
+/* Finds the place of the oldest delayed message on disk. */
 static shmq_status oldest_waiting(shmq_ring *back, uint64_t *place) {
     shmq_delivery d;
     return shmq_may_flow(back->queue) ? shmq_waiting_peek(back, NULL, place, &d) : SHMQ_EMPTY;

@@ -38,7 +38,7 @@ static uint32_t crc_of_fields(const shmq_queue *q, const shmq_outgoing *o) {
     return shmq_crc32c(q->checksum_start, fields, sizeof fields);
 }
 
-/* `to`: the body is copied there, too; NULL: it is not. */
+/* Computes the checksum. `to`: the body is copied there, too; NULL: it is not. */
 static uint32_t crc_of_message(const shmq_queue *q, const shmq_outgoing *o, unsigned char *to) {
     uint32_t crc = crc_of_fields(q, o);
     if (o->headers_len != 0) {
@@ -247,7 +247,7 @@ static shmq_status take_beyond(shmq_queue *q, uint32_t limited, const shmq_outgo
     return SHMQ_OK;
 }
 
-/* The status of a queue in which the messages of the producers in line take all room. */
+/* Returns the status of a queue in which the messages of the producers in line take all room. */
 static shmq_status full_for(uint32_t limited) {
     return limited & SHMQ_LIMITED_COUNT   ? SHMQ_FULL_COUNT
            : limited & SHMQ_LIMITED_BYTES ? SHMQ_FULL_BYTES
@@ -278,7 +278,7 @@ SHMQ_INLINE shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticke
     return status;
 }
 
-/* Step 6: all that is done between claim and publish. No allocation, no system call. */
+/* Takes step 6: all work between claim and publish. It makes no allocation and no system call. */
 SHMQ_INLINE void fill(shmq_ring *r, const shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(r, o->made.position);
     /* SYNC ring.browse: a reader that copies a byte written from here on sees CLAIMED when it looks at the word again.
@@ -328,7 +328,7 @@ SHMQ_INLINE bool publish(shmq_ring *r, shmq_outgoing *o) {
     return true;
 }
 
-/* The producer gives up its own claim: T3, or T6 if the claim has become a hole. */
+/* Gives up the producer's own claim: T3, or T6 if the claim has become a hole. */
 static void abandon(shmq_ring *r, const shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(r, o->made.position);
     uint64_t word = shmq_word(shmq_lap_of(r, o->made.position), 0, shmq_self(r->queue), 0, SHMQ_CLAIMED);
@@ -369,7 +369,7 @@ static uint32_t put_again(shmq_ring *r, shmq_outgoing *o, uint32_t count, shmq_s
     return done;
 }
 
-/* False: the queue was deleted meanwhile, and the message with it. */
+/* Checks that the put came before a deletion. False: the queue was deleted meanwhile, and the message with it. */
 static bool put_in_time(shmq_ring *r, shmq_outgoing *o) {
     if (SHMQ_LIKELY(shmq_put_in_time(r, o->made.position))) {
         return true;

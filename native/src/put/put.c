@@ -84,7 +84,7 @@ static shmq_status wait_for_room(shmq_queue *q, shmq_outgoing *o, uint64_t until
     return wait_once(q, o, until_ns, piece_ns);
 }
 
-/* The tries so far of a call that looks for room. */
+/* The tries that a call has made so far to find room. */
 typedef struct room_try {
     shmq_status moved; /* of the last try to make room by the disk */
     bool locked_out; /* in the last try another process was the mover, and kept it from making room */
@@ -92,7 +92,7 @@ typedef struct room_try {
     bool upkept; /* all duties were done */
 } room_try;
 
-/* Did another mover keep the call from making room? If it is always the same turn, the call does without. */
+/* Notes whether another mover kept the call from making room. If the same turn always does, the call does without. */
 static void note_lock(const shmq_queue *q, shmq_outgoing *o, room_try *try, bool taken) {
     try->locked_out = taken;
     if (SHMQ_LIKELY(!taken)) {
@@ -138,7 +138,7 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
     return failed ? moved : status;
 }
 
-/* Would the producer get on by waiting for another mover? */
+/* Says whether the producer would get on by waiting for another mover. */
 static bool waits_for_mover(const room_try *try) { return try->locked_out && !try->stuck; }
 
 /* Drops the oldest. Where another mover keeps it on disk, the producer drops no newer one instead, nor one for which the
@@ -203,7 +203,7 @@ static shmq_status put_at_last(shmq_queue *q, shmq_outgoing *o, room_try *try) {
     return status;
 }
 
-/* One more wait of a producer whose time is over: its room is there as soon as others end their turns. */
+/* Waits once more for a producer whose time is over: it has room as soon as other movers end their turns. */
 static shmq_status wait_for_mover(shmq_queue *q, shmq_outgoing *o) {
     return wait_once(q, o, shmq_now_ns() + SHMQ_SHORT_SLEEP_NS, SHMQ_SHORT_SLEEP_NS);
 }

@@ -8,7 +8,7 @@
 shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
 /* A block of so many bytes. The producer waits for memory until `until_ns`. *relief goes on from piece to piece of that wait. */
 shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_relief *relief, shmq_block *block);
-/* The producer gives block and ticket back when it does not put. */
+/* Gives the block and the ticket of a producer back that does not put. */
 void shmq_unprepare(shmq_queue *q, shmq_outgoing *o);
 /* Puts a prepared message once; the producer waits for nothing but a claim in the way. SHMQ_FULL_COUNT, SHMQ_FULL_BYTES,
  * SHMQ_FULL_RESIDENT, SHMQ_FULL_RING. */
@@ -19,7 +19,7 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
 /* Several prepared messages, in order: claim, fill, publish in order. `done` = how many were put. One ticket, the first
  * message's, serves all; it passes to the first message that was not put. */
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done);
-/* Behind the publish of an entry that others can have: what is due with it, and whether it is to be told of. */
+/* Notes, after the publish of an entry that takers can have, when it is due, and its weight for alerts. */
 void shmq_published(shmq_ring *r, const shmq_outgoing *o);
 
 #endif

@@ -12,7 +12,7 @@ bool shmq_has_dead_letter(const shmq_queue *q) {
     return shmq_dead_letter(q->page, dead_letter) != 0;
 }
 
-/* From exactly the word that says that no consumer has the entry: either a consumer's CAS wins or this one. */
+/* Settles by a CAS from the word that says that no consumer has the entry: a consumer's CAS wins, or this one. */
 void shmq_loose_settle(shmq_ring *r, shmq_slot_shm *slot) {
     uint64_t word = shmq_load_seq(&slot->word);
     while (shmq_is_loose(shmq_word_state(word))) {

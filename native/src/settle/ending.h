@@ -4,18 +4,18 @@
 
 #include "queue/handle.h"
 
-/* Without an owner, but for a taker that has only offered it to itself. */
+/* Says whether an entry in this state has no owner, but for a taker that has only offered it to itself. */
 static inline bool shmq_is_loose(uint32_t state) {
     return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED;
 }
-/* Do its dead go to a queue? Then the interpreter takes them there. */
+/* Says whether the queue's dead go to another queue. Then the interpreter takes them there. */
 bool shmq_has_dead_letter(const shmq_queue *q);
 /* Asks the interpreter of this process to dead-letter them, and, should it do nothing more, the next process that looks. */
 void shmq_dead_letters_ask(shmq_member *m);
-/* Settle what is loose in this slot, until nothing is. */
+/* Settles the entries in this slot that no consumer has, until there is none. */
 void shmq_loose_settle(shmq_ring *r, shmq_slot_shm *slot);
 
-/* An entry has come back to a queue that is deleted: it goes as the others went. */
+/* Settles an entry that came back to a deleted queue, or asks for its way to the dead letters, if it has one. */
 void shmq_goes_with_queue(shmq_ring *r, shmq_slot_shm *slot);
 
 /* A process that has just made an entry AVAILABLE or HELD calls this, behind that CAS. A process that deletes says so before it looks

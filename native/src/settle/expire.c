@@ -23,7 +23,7 @@ bool shmq_drop_expired(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     return true;
 }
 
-/* Is this entry available, and past its time? */
+/* Says whether this entry is available and past its time. */
 static bool is_expired(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
     if (shmq_word_state(word) != SHMQ_AVAILABLE || !shmq_may_expire(r->queue, slot)) {
         return false;

@@ -47,7 +47,7 @@ shmq_status shmq_taken_away(shmq_queue *q, shmq_delivery *d) {
     return SHMQ_SETTLED;
 }
 
-/* T16 by the owner: it drops the reference, then frees the slot. After its death any reaper repeats this. */
+/* Takes T16 for the owner: drops the reference, then frees the slot. After its death any reaper repeats this. */
 static void clean_up(shmq_ring *r, shmq_slot_shm *slot, const shmq_delivery *d) {
     shmq_block_drop(r->queue->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
     for (;;) {
@@ -109,7 +109,7 @@ void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d) {
     } while (!shmq_cas_seq(&slot->summary, summary, summary + SHMQ_ONE_ATTEMPT));
 }
 
-/* A message with a receipt was in no consumer's hands, and its put waits on. */
+/* Returns the flag for a released message. One with a receipt was in no consumer's hands, and its put waits on. */
 static uint64_t flag_of(const shmq_delivery *d) { return d->receipt == 0 ? SHMQ_FLAG_REDELIVERED : 0; }
 
 /* R1. The delivery still counts as held, since the head is to be turned back yet. False: a stealer took it, and this
@@ -164,7 +164,7 @@ static bool is_old(shmq_ring *r, uint64_t position) {
            (tail > count && position < tail - count);
 }
 
-/* R1 of each. Those that became available are then at the front of the array; returns how many. */
+/* Takes R1 for each. The entries that became available are then at the front of the array; returns how many. */
 static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t count, came_back *levels) {
     uint32_t back = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -222,7 +222,7 @@ static uint64_t receipt_of(const shmq_ring *r, const shmq_slot_shm *slot, uint64
     return cold != NULL ? shmq_read_once(&cold->receipt) : 0;
 }
 
-/* T13 from exactly this word: the owner's next CAS fails. */
+/* Takes T13 from exactly this word: the owner's next CAS fails. */
 bool shmq_seize(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d) {
     shmq_queue *q = r->queue;
     uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;

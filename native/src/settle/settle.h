@@ -13,19 +13,19 @@ uint64_t shmq_own_word(const shmq_queue *q, const shmq_delivery *d);
 /* ACQUIRED or LOCKED of d->owner -> gone, and counted: the life of each entry ends here, but for a get of an inline body
  * (shmq_offer_finish) and for rows on disk. SHMQ_SETTLED: d->owner does not have it any more. */
 shmq_status shmq_entry_ends(shmq_ring *r, shmq_delivery *d, shmq_end why);
-/* The consumer acks it. */
+/* Acks the delivery for its consumer. */
 static inline shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d) {
     return shmq_entry_ends(shmq_level(q, d->depth), d, SHMQ_END_ACKED);
 }
 /* The consumer gives it back to its place. `attempt`: counts as a failed one. Once this has returned no taker gets a later entry
  * first. */
 shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt);
-/* The same of an entry that no consumer has received, nor was to: it is as it was. */
+/* Gives back an entry that no consumer has received, nor was to receive: it is as it was before. */
 shmq_status shmq_put_back(shmq_queue *q, shmq_delivery *d);
 /* The same of all of these, of one queue and in the order of their places, without an attempt. They become available together,
  * so that a taker that waits for one gets the first of them. The array is used up. */
 void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count);
-/* ACQUIRED -> LOCKED by the same owner: the consumer does this before work that must not be done twice. */
+/* Takes ACQUIRED -> LOCKED for the same owner: the consumer does this before work that must not be done twice. */
 shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d);
 /* The stealer takes the entry at a position of this level: LOCKED by this process. It takes it from its owner, live or dead
  * (delete); `ready`: only if it has no owner (purge). SHMQ_EMPTY: nothing is there to take. */
@@ -39,7 +39,7 @@ shmq_status shmq_purge(shmq_queue *q, uint64_t *purged);
  * messages. SHMQ_INTERRUPTED: a piece of it is done, call again. */
 shmq_status shmq_discard_below(shmq_ring *r, uint64_t place, uint64_t *discarded);
 
-/* As shmq_steal, from exactly this word; false: it has changed, or it is damaged. */
+/* Takes the entry as shmq_steal does, from exactly this word. False: the word has changed, or is damaged. */
 bool shmq_seize(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d);
 shmq_status shmq_taken_away(shmq_queue *q, shmq_delivery *d); /* the consumer lost it: lets it go. SHMQ_SETTLED */
 void shmq_let_go(

@@ -67,7 +67,7 @@ typedef struct passing {
     uint32_t begin, from;
 } passing;
 
-/* Those at `index` to `end` of one group, `passed` behind the first. */
+/* Passes by the queues at `index` to `end` of one group, `passed` behind the first. */
 static shmq_status pass_some(passing *p, uint32_t index, uint32_t end, uint32_t passed) {
     shmq_news *group = &p->news[p->news[index].first];
     bool whole = group == &p->news[index] && end == group->behind;

@@ -6,9 +6,9 @@
 
 /* Offer the first available entry to `owner`: SHMQ_OK with `d` filled and the slot OFFERED; SHMQ_EMPTY; SHMQ_CORRUPT. */
 shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d);
-/* The same for a subscription, by its own cursor: the first entry that it wants. */
+/* As shmq_offer for a subscription, by its own cursor: offers the first entry that the subscription wants. */
 shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d);
-/* Is there something to offer? The same scan, and nothing is offered: SHMQ_OK says that an offer is worth a try. */
+/* Scans as an offer does, and offers no entry. SHMQ_OK: there is an entry, so an offer is worth a try. */
 shmq_status shmq_peek_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d);
 /* OFFERED -> FREE: the taker takes it for good (inline bodies, which the caller has copied). SHMQ_SETTLED: another process took
  * it over, the copy does not count: offer again. */

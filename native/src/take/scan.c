@@ -171,7 +171,7 @@ static shmq_status led_astray(shmq_ring *r, uint64_t p, const shmq_delivery *d) 
     return shmq_damage(r->queue->m, "the position of an entry is beyond the tail", p);
 }
 
-/* Is the entry offered at another position than its own, which follows from the tail and the slot's lap? */
+/* Says whether an entry was offered at a wrong position: the tail and the slot's lap tell its own one. */
 static bool is_elsewhere(const shmq_ring *r, const shmq_slot_shm *slot, const shmq_delivery *d, uint64_t *position) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), near = tail - ((tail - d->position) & r->mask);
     *position = near + ((uint64_t)(int64_t)shmq_lap_ahead(d->word, shmq_lap_of(r, near)) << r->shift);
@@ -187,7 +187,7 @@ static uint64_t cursor_start(shmq_ring *r, uint64_t epoch, shmq_delivery *d) {
     return released < d->seen.cursor.position ? released : d->seen.cursor.position;
 }
 
-/* Nothing before p is for this taker. */
+/* Ends a scan that has found no entry for this taker before p. */
 static shmq_status end_of_scan(shmq_ring *r, uint64_t start, uint64_t p, uint64_t stop_at, shmq_delivery *d) {
     shmq_store_relaxed(&r->near, p);
     if (d->as.by != NULL) {
@@ -238,7 +238,7 @@ static inline uint64_t start_of_scan(shmq_ring *r, shmq_delivery *d) {
     return d->as.by != NULL ? cursor_start(r, epoch, d) : shmq_head_position(r, head);
 }
 
-/* Inlined in both callers: so a get of a plain queue is one function. */
+/* The scan is inlined in both callers: so a get of a plain queue is one function. */
 static inline shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) __attribute__((always_inline));
 
 /* One scan; a scan by a cursor ends at `limit`. SHMQ_OK. SHMQ_EMPTY: d->position is where it ended, d->word the CLAIMED
@@ -333,7 +333,7 @@ SHMQ_INLINE shmq_status scan_level(shmq_ring *back, shmq_delivery *d, uint64_t *
     return status;
 }
 
-/* Where the scans of more important levels ended. */
+/* The places at which the scans of more important levels ended. */
 typedef struct level_end {
     uint64_t position, epoch, flow, front_epoch;
 } level_end;
@@ -344,7 +344,7 @@ static bool is_last_claim(const shmq_ring *r, uint64_t position) {
     return shmq_load_seq(&r->shm->tail) <= position + 1;
 }
 
-/* Is this still the end: has no producer published there since? A claim is not an entry yet. */
+/* Says whether no producer has published at this end of a scan since. A claim is not an entry yet. */
 static bool is_still_the_end(const shmq_ring *r, const level_end *end) {
     uint64_t word = shmq_load_seq(&shmq_slot_at(r, end->position)->word);
     int32_t ahead = shmq_lap_ahead(word, shmq_lap_of(r, end->position));
@@ -358,7 +358,7 @@ static bool is_still_the_end(const shmq_ring *r, const level_end *end) {
             (ahead == 0 && (state == SHMQ_FREE || (state == SHMQ_CLAIMED && is_last_claim(r, end->position)))));
 }
 
-/* The scan has ended at this claim, or behind it. */
+/* Notes in `d` that the scan has ended at this claim, or behind it. */
 static void meet(shmq_delivery *d, uint64_t word, uint64_t position, uint32_t depth) {
     d->word = word;
     d->position = position;
@@ -405,7 +405,7 @@ static shmq_status scan_levels(shmq_queue *q, shmq_delivery *d) {
     return SHMQ_EMPTY;
 }
 
-/* The caller has set d->as.peek. */
+/* Finds the first entry for this owner or subscription. The caller has set d->as.peek. */
 static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
     shmq_status status;
     shmq_subscription *given = by;

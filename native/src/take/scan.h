@@ -7,14 +7,14 @@
 
 enum shmq_offered { OFFER_OK, OFFER_CHANGED, OFFER_RELEASED, OFFER_LEFT };
 
-/* One scan over this ring, as d->by and d->peek say; it may end at `limit`, a position. */
+/* Scans this ring once, as d->by and d->peek say. The scan may end at `limit`, a position. */
 shmq_status shmq_scan(shmq_ring *r, shmq_delivery *d, uint64_t limit);
 /* Offers (T9) what such a scan has found, after another look at it. */
 enum shmq_offered shmq_scan_offer(shmq_ring *r, uint64_t word, uint64_t p, uint64_t epoch, shmq_delivery *d);
 /* Offers the lowest entry older than a lap, from `from` on, below `limit`, which is tail - N. Each of them is carried
  * already, with its bit set. SHMQ_TIMEOUT: the lowest one is left to another taker. */
 shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t epoch, shmq_delivery *d);
-/* Is the entry for d's taker? */
+/* Says whether the entry is for d's taker. */
 bool shmq_scan_considers(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d);
 
 /* The result of a look at one ring of a queue that has flowed; nothing is offered. */
@@ -24,9 +24,9 @@ typedef struct shmq_found {
     uint64_t place; /* of the entry, or claim; UINT64_MAX: there is none below the limit */
     bool claim;
 } shmq_found;
-/* It left an entry to another consumer. */
+/* Says whether the look left an entry to another consumer. */
 static inline bool shmq_is_left(const shmq_found *f) { return f->d.seen.why == SHMQ_LEFT_TO_OTHER; }
-/* The taker leaves what there is to another consumer. SHMQ_EMPTY. */
+/* Leaves the entries that there are to another consumer. Returns SHMQ_EMPTY. */
 static inline shmq_status shmq_leave(shmq_delivery *d) {
     d->seen.why = SHMQ_LEFT_TO_OTHER;
     d->word = d->seen.version = 0;
@@ -34,7 +34,7 @@ static inline shmq_status shmq_leave(shmq_delivery *d) {
 }
 /* Looks at one ring below the limit. SHMQ_INTERRUPTED: the entry has changed; look at both rings again. */
 shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *as, uint64_t limit, shmq_found *f);
-/* The same for a front ring whose entries do not lie in the order of their places. */
+/* Looks at a front ring whose entries do not lie in the order of their places. */
 shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint64_t limit, shmq_found *f);
 /* Offers the lower of the two, if neither ring has changed in what lies below it. SHMQ_EMPTY: there is nothing, or a
  * claim. */

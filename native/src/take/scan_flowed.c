@@ -10,7 +10,7 @@
 #include "take/offer.h"
 #include "take/scan.h"
 
-/* Are positions of this front ring out of the order of places? */
+/* Says whether positions of this front ring are out of the order of places. */
 static bool is_scattered(const shmq_ring *r) {
     return shmq_is_front(r) && SHMQ_UNLIKELY(shmq_load_seq(&((shmq_ring *)(uintptr_t)r)->shm->fetched_end) != 0);
 }
@@ -84,7 +84,7 @@ shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *asked, uint64_t 
     return SHMQ_OK;
 }
 
-/* The second look at the other ring, the one without the offer. */
+/* Looks a second time at the ring without the offer: says whether it is unchanged. */
 static bool is_unchanged(shmq_ring *r, const shmq_found *f, uint64_t place) {
     uint64_t now = shmq_load_seq(&r->shm->epoch);
     if (SHMQ_LIKELY(now == f->d.seen.epoch)) {
@@ -120,7 +120,7 @@ static shmq_status offer_first(shmq_queue *q, shmq_ring *r, shmq_ring *other, co
     return SHMQ_INTERRUPTED;
 }
 
-/* Offers what these two looks have found. SHMQ_EMPTY: nothing, or a claim. */
+/* Offers the entry that these two looks have found. SHMQ_EMPTY: they have found none, or a claim. */
 shmq_status shmq_offer_found(shmq_ring *back, const shmq_found *b, const shmq_found *f, shmq_delivery *d) {
     shmq_ring *front = shmq_front_of(back);
     if (f->place < b->place) {
@@ -172,7 +172,7 @@ static shmq_status reach_rows(shmq_ring *back, shmq_delivery *d, uint64_t chance
     return status == SHMQ_IN_USE || status == SHMQ_FULL_MEMORY ? SHMQ_EMPTY : status;
 }
 
-/* Neither ring has anything, and there are no rows. */
+/* Ends a look that has found no entry in either ring, and no rows. */
 static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_found *front, shmq_delivery *d,
                            uint64_t *front_epoch) {
     uint64_t flow = d->seen.flow;

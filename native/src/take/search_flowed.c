@@ -72,7 +72,7 @@ static shmq_row_use considers(void *context, const shmq_delivery *row) {
     return SHMQ_ROW_WANTED;
 }
 
-/* Other entries that a look at all slots has found beside the best one. */
+/* The entries beside the best one that a look at all slots has found. */
 typedef struct others {
     bool above; /* an available entry lies at or above the limit */
     bool fetched; /* an entry came in by itself */
@@ -102,7 +102,7 @@ static bool best_of_known(shmq_ring *r, const shmq_delivery *asked, uint64_t lim
     return found;
 }
 
-/* The same by a look at all slots. SHMQ_INTERRUPTED: it has changed. */
+/* Finds the best entry by a look at all slots. SHMQ_INTERRUPTED: the entry has changed meanwhile. */
 static shmq_status best_of(shmq_ring *r, const shmq_delivery *asked, uint64_t limit, shmq_found *f, others *seen) {
     uint64_t word_of_best = 0, position_of_best = 0, now = shmq_now_ns();
     f->place = UINT64_MAX;
@@ -139,7 +139,7 @@ static shmq_status best_of(shmq_ring *r, const shmq_delivery *asked, uint64_t li
 /* Grows with everything that becomes available in this front ring. */
 static uint64_t version_of(const shmq_ring *front, uint64_t epoch) { return epoch + shmq_load_seq(&front->shm->tail); }
 
-/* The version of the front ring in which this taker has found nothing at all; 0: none. */
+/* The version of the front ring in which this taker has found no entry at all; 0: there is no such version. */
 static shmq_a64 *nothing_in(shmq_ring *front, const shmq_delivery *asked) {
     return asked->as.by != NULL ? &asked->as.by->nothing_in[shmq_depth_at(front)] : &front->nothing;
 }

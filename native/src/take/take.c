@@ -45,14 +45,14 @@ static shmq_status wait_for(shmq_queue *q, const shmq_taking *t, shmq_delivery *
     return wait_for_any(&of, 1, 0, t, &from, d);
 }
 
-/* An entry OFFERED to `owner`, without a wait. */
+/* Offers an entry to `owner`, without a wait. */
 SHMQ_INLINE shmq_status offer_at_once(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
     SHMQ_TRY(shmq_queue_enter(q));
     return SHMQ_LIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_STOPPED) ? shmq_offer_to(q, owner, by, d)
                                                                                : SHMQ_EMPTY;
 }
 
-/* The same, at once or after a wait. */
+/* Offers the next entry to the taker, at once or after a wait. */
 static shmq_status next_offer(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
     shmq_status status = offer_at_once(q, t->owner, t->by, d);
     return SHMQ_LIKELY(status != SHMQ_EMPTY) ? status : wait_for(q, t, d);
@@ -99,7 +99,7 @@ static bool is_intact(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
     return intact;
 }
 
-/* After the acquisition. SHMQ_SETTLED: the consumer holds nothing, as before. */
+/* Checks a message after its acquisition. SHMQ_SETTLED: the consumer holds nothing, as before. */
 static shmq_status received(shmq_queue *q, const shmq_taking *t, shmq_delivery *d, shmq_status status) {
     if (status != SHMQ_OK) {
         return status;
@@ -179,13 +179,13 @@ shmq_status shmq_receive_any(shmq_queue_wait *of, uint32_t count, uint32_t first
     return status;
 }
 
-/* A message that the taker cannot copy stays its own: the caller decodes and settles it, or gives it back. */
+/* Leaves a message acquired that the taker cannot copy: the caller decodes and settles it, or gives it back. */
 static shmq_status left_acquired(shmq_queue *q) {
     shmq_add_relaxed(&q->counters->received, 1);
     return SHMQ_OK;
 }
 
-/* An inline body: the taker copies it while OFFERED, then takes and settles it by one CAS. */
+/* Gets an inline body: the taker copies it while OFFERED, then takes and settles it by one CAS. */
 SHMQ_INLINE shmq_status get_offered(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
     shmq_copied copied = g->copy(g->to, q, d);
     if (SHMQ_LIKELY(copied == SHMQ_COPIED)) {

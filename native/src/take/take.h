@@ -34,7 +34,7 @@ typedef struct shmq_taking {
 
 /* The consumer receives a message: ACQUIRED by t->owner, and whole. */
 shmq_status shmq_receive(shmq_queue *q, const shmq_taking *t, shmq_delivery *d);
-/* The second half of it: of an entry that is offered to the consumer. SHMQ_SETTLED: the consumer holds nothing. */
+/* Receives an entry that is already offered to the consumer. SHMQ_SETTLED: the consumer holds nothing. */
 shmq_status shmq_receive_offered(shmq_queue *q, const shmq_taking *t, shmq_delivery *d);
 /* The same from one of several queues of one member, which *from tells. `t` has the time and the caller; `of` has
  * for each queue the owner that takes and the row that sleeps. No copy is made. */
@@ -69,7 +69,7 @@ shmq_status shmq_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d);
 shmq_status shmq_get_at_once(shmq_queue *q, const shmq_getting *g, shmq_delivery *d);
 shmq_status shmq_get_later(shmq_queue *q, const shmq_getting *g, shmq_delivery *d);
 
-/* A consumer begins and ends to want. */
+/* Say that the consumer wants an entry; and that it wants none any more. */
 void shmq_want(shmq_queue *q, uint32_t row);
 void shmq_want_end(shmq_queue *q, uint32_t row);
 

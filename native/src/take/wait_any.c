@@ -78,7 +78,7 @@ static uint32_t row_of(const shmq_queue_wait *w) { return w->row != 0 ? w->row :
 
 static uint32_t state_of(const shmq_queue_wait *of) { return shmq_load_seq(&of->q->page->shut_down); }
 
-/* Is a mover in the taker's way, and if so, does it get on? */
+/* Notes whether a mover is in the taker's way, and whether that mover gets on. */
 static void note_lock(shmq_queue_wait *of) {
     bool taken = of->why == SHMQ_LOCK_TAKEN;
     if (SHMQ_LIKELY(!taken)) {
@@ -143,7 +143,7 @@ static shmq_status look_for_last(const waiting *w, bool *claimed, uint32_t *from
     return status == SHMQ_EMPTY && shut && !*claimed && !any_partial(w) ? SHMQ_SHUT_DOWN : status;
 }
 
-/* Is a mover in the way that gets on? */
+/* Says whether a mover is in the way that gets on. */
 static bool any_awaited(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
         if (SHMQ_UNLIKELY(w->of[i].awaited)) {
@@ -210,7 +210,7 @@ static shmq_status spin(const waiting *w, uint32_t *from, shmq_delivery *d) {
     }
 }
 
-/* A consumer that stands by is not announced: no notifier is to wake it for an entry. */
+/* Announces the sleeper on its queues, but no consumer that stands by: no notifier is to wake it for an entry. */
 static void announce_on_all(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
         shmq_queue_wait *of = &w->of[i];
@@ -288,7 +288,7 @@ static bool any_closing(const waiting *w) {
     return false;
 }
 
-/* The piece of a taker of several queues is that of the one with the fewest sleepers. */
+/* Returns the piece of a taker's wait: of several queues, the piece of the queue with the fewest sleepers. */
 static uint64_t slice_of(const waiting *w) {
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < w->count; i++) {
@@ -298,7 +298,7 @@ static uint64_t slice_of(const waiting *w) {
     return least;
 }
 
-/* One round: announce, look, sleep, withdraw. SHMQ_TIMEOUT: go on with another round. */
+/* Does one round: announces, looks, sleeps, withdraws. SHMQ_TIMEOUT: the caller goes on with another round. */
 static shmq_status wait_round(const waiting *w, uint64_t *slice_end, uint32_t *from, shmq_delivery *d) {
     uint32_t seen = shmq_load_seq(w->word); /* read before all that a wake may be for */
     bool claimed, claimed_late;

@@ -32,7 +32,7 @@ shmq_status shmq_offer_wait_any(shmq_queue_wait *of, uint32_t count, uint32_t fi
 /* The same until one of them has something to offer; nothing is offered, and *from is of no use but with an error. A
  * waiter that is woken counts as a taker: it owes its wake to the others until its taker has come (shmq_peek_pass_on). */
 shmq_status shmq_peek_wait_any(shmq_queue_wait *of, uint32_t count, uint64_t until_ns, uint32_t *from);
-/* The first of them that has something, without waiting. SHMQ_EMPTY, SHMQ_SHUT_DOWN as above. */
+/* Offers an entry of the first queue that has one, without a wait. SHMQ_EMPTY, SHMQ_SHUT_DOWN as above. */
 shmq_status shmq_offer_any(shmq_queue_wait *of, uint32_t count, uint32_t first, uint32_t *from, shmq_delivery *d);
 
 /* The taker offers an entry to itself, or learns why there is none. *claimed: a claim is in the way, not the end of the queue. */
@@ -47,7 +47,7 @@ shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row
 shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
                                uint64_t until_ns, shmq_delivery *d);
 
-/* A woken taker does not take: it passes its wake on to another sleeper, if there is anything to take. */
+/* Passes the wake of a taker that does not take on to another sleeper, if there is an entry to take. */
 void shmq_peek_pass_on(shmq_queue *q);
 
 #endif
