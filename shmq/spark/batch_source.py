@@ -64,7 +64,7 @@ class BatchSource:
         return split(EntryRange(name, name, id, begin, end, None), max(by_size, by_rows, 1))
 
     def read(self, partition: EntryRange | None) -> Iterator[pyarrow.RecordBatch]:
-        """Arrow batches of one partition."""
+        """Yields Arrow batches of one partition."""
         if partition is None:
             return
         with named_broker(self._options.path, self._options.key_file) as broker:

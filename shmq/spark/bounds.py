@@ -115,5 +115,5 @@ def put_between(
 
 
 def is_bounded(options: Any) -> bool:
-    """Does a read of these options leave entries out by position or time?"""
+    """Says whether a read with these options leaves entries out by position or time."""
     return bool(options.positions) or options.times != ALL_TIMES

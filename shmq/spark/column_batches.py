@@ -19,7 +19,7 @@ __all__ = ["column_batches"]
 def column_batches(
     broker: Broker, wanted: EntryRange, names: Sequence[str], fail_on_data_loss: bool = True
 ) -> Iterator[pyarrow.RecordBatch]:
-    """The same rows as batches(entries_of(...)), in the same order.
+    """Yields the same rows as batches(entries_of(...)), in the same order, without an object for each.
 
     Arguments:
         broker: of the queue that holds the range.

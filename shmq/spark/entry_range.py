@@ -41,7 +41,7 @@ class EntryRange:
 
 
 def split(whole: EntryRange, parts: int, queue: Queue[Any] | None = None) -> list[EntryRange]:
-    """In parts of about the same width, at least one position each.
+    """Splits a range into parts of about the same width, at least one position each.
 
     Arguments:
         whole: its rows, if given, are those of all parts together.

@@ -59,7 +59,7 @@ class HostsStreamSource:
         self._turn = 0
 
     def _of_each(self, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """The offset in parts, one a host. Raises ValueError for hosts that are not read any more."""
+        """Splits the offset into one for each host. Raises ValueError for hosts that are not read any more."""
         whole = Offset.parse(given)
         parts: dict[str, dict[str, Any]] = {uri: {} for uri in self._sources}
         for key, reached in whole.queues.items():

@@ -68,7 +68,7 @@ class HostsStreamSink:
         self._purge = purge
 
     def write(self, batches: Iterable[pyarrow.RecordBatch], query: str) -> HostsStaged:
-        """In a worker, once for each attempt of a task. Rows that it has staged before an error expire."""
+        """Stages the rows of one attempt of a task, in a worker. Rows that it has staged before an error expire."""
         uris = list(self._addresses)
         with ExitStack() as stack:
             uploads: dict[str, Any] = {}
@@ -81,7 +81,7 @@ class HostsStreamSink:
             return HostsStaged(query, {uri: upload.finish().stages for uri, upload in uploads.items()})
 
     def commit(self, messages: Sequence[HostsStaged | None], batch: int) -> None:
-        """On the driver's side, with the messages of the attempts that won, in the order of the partitions.
+        """Publishes a batch, on the driver. `messages` are those of the attempts that won, in order of the partitions.
 
         Raises DataLost, as Publication.publish(): nothing is published. GatewayError, Full: it is decided or not; the
         next run of the batch goes on.

@@ -62,12 +62,12 @@ class JsonBodies:
         _converter(self._kind, "body")
 
     def columns(self) -> tuple[str, ...]:
-        """Those that are read for it, in their order."""
+        """The columns that are read for the schema, in their order."""
         plain = [name for name in self._names if name != CORRUPT]
         return tuple(dict.fromkeys([*plain, *(("queue", "position") if self._fails else ())]))
 
     def parsed(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        """The rows with the schema's columns. Raises ValueError, with queue and position, for a body that is to fit."""
+        """Yields the rows with the schema's columns. Raises ValueError, with queue and position, for an unfit body."""
         import pyarrow as pa
 
         convert, kind = _converter(self._kind, "body"), _arrow_type(self._kind)
@@ -93,7 +93,7 @@ class JsonBodies:
 
 
 def _values(bodies: Sequence[bytes], convert: Convert, kind: pyarrow.DataType) -> tuple[pyarrow.Array, dict[int, str]]:
-    """The column, and why some rows are not in it."""
+    """Returns the column, and for each row whose body does not fit why."""
     import pyarrow as pa
 
     values: list[Any] = []

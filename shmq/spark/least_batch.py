@@ -23,7 +23,7 @@ class LeastBatch:
         self._since: float | None = None  # when the first row was seen that waits
 
     def holds(self, waiting: int) -> bool:
-        """waiting: how many rows there are for a batch."""
+        """Says whether a batch of `waiting` rows has to wait for more."""
         now = clock.monotonic()
         if self._since is None and waiting:
             self._since = now

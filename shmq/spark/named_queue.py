@@ -61,7 +61,7 @@ def named_queue(broker: Broker, name: str) -> Queue[Any]:
 
 
 def is_own_name(name: str) -> bool:
-    """Does shmq give such names to what it has beside a queue: claims, stages, notes, dead letters?"""
+    """Says whether shmq gives such names to its own queues beside a user's: claims, stages, notes, dead letters."""
     return _OWN.search(name) is not None
 
 

@@ -92,12 +92,12 @@ class Notes:
         self._texts: dict[int, bytes] = {}  # by their positions
 
     def read(self) -> Notes:
-        """Anew, all of them."""
+        """Reads all notes anew."""
         self._texts = dict(_texts_of(self.queue))
         return self
 
     def strange(self) -> list[tuple[int, Note]]:
-        """Of a queue that had the name before."""
+        """Returns notes of another queue that had the name before."""
         own = json.dumps(self.into).encode()
         found = [(position, Note.parse(text)) for position, text in self._texts.items() if own not in text]
         return [(position, note) for position, note in found if note.into != self.into]
@@ -118,7 +118,7 @@ class Notes:
         return [(position, note) for position, note in found if note.into == self.into]
 
     def put(self, note: Note) -> int:
-        """Returns its position. Raises Full, OutOfSpace: what is staged keeps its memory until it is decided."""
+        """Puts a note and returns its position. Raises Full, OutOfSpace: undecided stages keep their memory."""
         text = note.text()
         self.queue.put(text, timeout=OTHERS_FLOW)
         position = bounds_of(self.queue)[1] - 1
@@ -130,7 +130,7 @@ class Notes:
         self._texts.pop(position, None)
 
     def replace(self, note: Note) -> int:
-        """The new note first. Of one query there is one then; the batches before are done, so they need none."""
+        """Puts a query's new note, then drops its older ones: their batches are done, so they need no note."""
         old = self.of(note.query)
         position = self.put(note)
         for each, _ in old:
@@ -139,7 +139,7 @@ class Notes:
 
 
 def notes_of(target: Queue[Any]) -> Notes | None:
-    """For those that only look; None: nothing has ever been published into the queue."""
+    """Returns the notes for a caller that only looks; None: no batch was ever published into the queue."""
     try:
         return Notes(target, target.broker.queue(published_name(target.name), create=False)).read()
     except NotFound:

@@ -22,7 +22,7 @@ VERSION: Final = 1
 
 @dataclass(frozen=True)
 class Reached:
-    """Of one queue.
+    """The part of an offset for one queue.
 
     Arguments:
         id: of the queue that holds the claimed entries.
@@ -71,7 +71,7 @@ class Offset:
             ) from None
 
     def plain(self) -> dict[str, Any]:
-        """As Spark wants it: keys sorted, so that its JSON text is always the same."""
+        """Returns the offset for Spark, with sorted keys: so the same offset has always the same JSON text."""
         queues = {
             name: {"id": reached.id, "position": reached.position, "rows": reached.rows}
             for name, reached in sorted(self.queues.items())

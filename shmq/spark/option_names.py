@@ -15,7 +15,7 @@ IN_SQL: Final = (
 )
 _OF_TABLE: Final = "option."  # how they come when a table is made
 
-FROM_SPARK: Final = frozenset({"checkpointlocation", "queryname", "outputmode"})  # what Spark hands on besides
+FROM_SPARK: Final = frozenset({"checkpointlocation", "queryname", "outputmode"})  # Spark hands them on
 
 SOURCE: Final = frozenset({
     "path", "queue", "subscribePattern", "table", "subscription", "selector", "startingPosition", "endingPosition",

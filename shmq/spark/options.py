@@ -29,7 +29,7 @@ _DISTRIBUTIONS: Final = ("roundrobin", "group")
 
 
 class _Given:
-    """The options as they were given; what is asked for is taken out, so that in the end what is left is unknown."""
+    """The options as they were given. Each that is read is taken out, so those that are left are unknown."""
 
     def __init__(self, options: Mapping[str, str], known: frozenset[str]) -> None:
         check_names(options, known)
@@ -84,7 +84,7 @@ def _at_least(value: Any, least: int) -> Any:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Queues: one name, several with commas between, or a JSON list for names with commas in them."""
+    """Parses names of queues: one, several with commas between, or a JSON list for names with commas in them."""
     try:
         names = json.loads(text) if text.lstrip().startswith("[") else [name.strip() for name in text.split(",")]
     except json.JSONDecodeError as error:
@@ -97,7 +97,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _place(given: _Given) -> str:
-    """The broker's directory; "": gateways are named, see addresses_of()."""
+    """Returns the broker's directory; "": gateways are named, see addresses_of()."""
     if given.text("uri"):
         if given.text("path"):
             raise ValueError(
@@ -113,13 +113,13 @@ def _place(given: _Given) -> str:
 
 
 def _key_file(given: _Given) -> str | None:
-    """Tasks may have another working directory."""
+    """Returns the absolute path of the key file, for tasks may have another working directory."""
     text = given.text("encryptionKeyFile")
     return os.path.abspath(text) if text else None
 
 
 def addresses_of(options: Mapping[str, str]) -> tuple[Address, ...]:
-    """The gateways that the option uri names; none: the broker is on this host. Raises ValueError."""
+    """Returns the gateways that the option uri names; none: the broker is on this host. Raises ValueError."""
     given = {name.lower(): text for name, text in options.items()}
     if not given.get("uri"):
         return ()
@@ -128,13 +128,13 @@ def addresses_of(options: Mapping[str, str]) -> tuple[Address, ...]:
 
 
 def remote_texts(options: Mapping[str, str], **more: str) -> dict[str, str]:
-    """The options that a gateway is told: all but those that say where it is, and more."""
+    """Returns the options for a gateway: all but those that say where it is, and `more`."""
     here = {*PLACES, *_HERE, *FROM_SPARK}
     return {name.lower(): text for name, text in options.items() if name.lower() not in here} | more
 
 
 def _selector(text: str | None) -> str | None:
-    """Checked where it is given: a task would find its faults later."""
+    """Checks the selector where it is given: a task would find its faults later."""
     if text is not None:
         from shmq.selector.parser import parse
 
@@ -195,7 +195,7 @@ def _distribution(given: _Given) -> str:
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """Of spark.read and spark.readStream.
+    """The options of spark.read and spark.readStream.
 
     Arguments:
         path: of the broker's directory, or its URL; "": gateways are named.
@@ -282,7 +282,7 @@ class SourceOptions:
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """Of df.write and df.writeStream.
+    """The options of df.write and df.writeStream.
 
     Arguments:
         path: of the broker's directory, or its URL; "": gateways are named.

@@ -1,4 +1,4 @@
-"""Where a reader's or a writer's queues are: on this host, or behind the gateways of others."""
+"""Makes readers and writers for queues of this host, or of other hosts through their gateways."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["batch_sink", "batch_source", "stream_sink", "stream_source"]
 
 
 def batch_source(options: Mapping[str, str], columns: tuple[str, ...]) -> BatchSource | HostsBatchSource:
-    """Raises ValueError that names the option; so do the others."""
+    """Makes the reader of a batch. Raises ValueError that names the option, as the other functions here do."""
     parsed, addresses = SourceOptions.parse(options), addresses_of(options)
     if not addresses:
         return BatchSource(parsed, columns)

@@ -49,17 +49,17 @@ class PlanRecord:
                 self.acknowledged, self._ends = found["acknowledged"], found["ends"]
 
     def end_behind(self, position: int) -> int | None:
-        """Where the batch ends that begins there, if one was planned."""
+        """Returns where the batch ends that begins at `position`, if one was planned."""
         at = bisect_right(self._ends, position)
         return self._ends[at] if at < len(self._ends) else None
 
     def plan(self, end: int) -> None:
-        """A batch ends there. Raises Full, OutOfSpace."""
+        """Writes down that a batch ends at `end`. Raises Full, OutOfSpace."""
         if end not in self._ends:
             self._write(self.acknowledged, sorted([*self._ends, end]))
 
     def acknowledge(self, position: int) -> None:
-        """The entries below are done. Raises Full, OutOfSpace."""
+        """Writes down that the entries below `position` are done. Raises Full, OutOfSpace."""
         if position > self.acknowledged:
             self._write(position, [end for end in self._ends if end > position])
 

@@ -1,4 +1,4 @@
-"""Publishing staged rows: one put decides for a whole batch, and whoever comes next finishes what was decided.
+"""Publishes staged rows: one put decides for a whole batch, and the next process that comes finishes what was decided.
 
 A note (see notes.py) says: this query publishes this batch, from these stages, in this order. When all is moved it is
 replaced by one that says: this query has published this batch. Of those one a query is kept. A process that decides or
@@ -136,7 +136,7 @@ class Publication:
                 self._notes.drop(position)
 
     def publish_prepared(self, query: str, batch: int, stages: Sequence[Stage], purge: bool = False) -> bool:
-        """Moves what another host has decided; False: it was done before. Raises DataLost, Full."""
+        """Moves the stages of a batch that another host has decided; False: done before. Raises DataLost, Full."""
         with self._turn() as deadline:
             self._finish(deadline)
             last = self._last(query)
@@ -146,7 +146,7 @@ class Publication:
             return True
 
     def forget(self, query: str) -> None:
-        """Drops the note that a batch write left which nobody can repeat."""
+        """Drops the note of a batch write that no query can repeat."""
         with self._turn():
             for position, note in self._notes.of(query):
                 if note.done:
@@ -154,7 +154,7 @@ class Publication:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[DecidingTurn]:
-        """Of the host that decides: others wait until the `with` block is left, or its process dies."""
+        """Gives the deciding host its turn: other publishers wait until the block is left, or its process dies."""
         with self._turn() as deadline:
             self._finish(deadline)
             yield DecidingTurn(self, deadline)
@@ -163,7 +163,7 @@ class Publication:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[float | None]:
-        """One publisher at a time; yields until when it may wait."""
+        """Allows one publisher at a time; yields until when it may wait."""
         deadline = None if self._timeout is None else clock.monotonic() + self._timeout
         while True:
             try:
@@ -193,7 +193,7 @@ class Publication:
         drop(self._broker, [stage for stage in stages if stage not in named])
 
     def _last(self, query: str) -> Note | None:
-        """The note of the last batch of a query that is decided."""
+        """Returns the note of the last decided batch of a query."""
         found = [note for _, note in self._notes.of(query) if not note.prepared]
         return max(found, key=lambda note: note.batch, default=None)
 
@@ -342,7 +342,7 @@ class DecidingTurn:
         self._of._abort(stages)
 
     def complete(self, query: str, batch: int) -> None:
-        """The other hosts have moved theirs."""
+        """Notes that the other hosts have moved their stages."""
         for position, note in self._of._notes.of(query):
             if note.batch == batch and not note.done and not note.prepared:
                 self._of._end(position, note)

@@ -68,7 +68,7 @@ class Pushdown:
         return True
 
     def of(self, ranges: Iterable[EntryRange | HostRange]) -> list[EntryRange | HostRange]:
-        """The parts of these ranges that are read; what is empty then is not there."""
+        """Returns the parts of these ranges that are read, without empty ones."""
         found: list[EntryRange | HostRange] = []
         for one in ranges:
             part = self._part_of(one.range if isinstance(one, HostRange) else one)

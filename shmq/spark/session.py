@@ -98,7 +98,7 @@ def _text(value: Setting) -> str:
 
 
 def _check_same(wanted: Mapping[str, str], running: Mapping[str, str]) -> None:
-    """The running one cannot be altered, and its user shall not believe that it was. Raises ShmqError."""
+    """Raises ShmqError if the running session has other settings: it cannot be altered."""
     others = [
         f"{name} is {running.get(name, 'not set')}, {value} wanted"
         for name, value in wanted.items()
@@ -114,7 +114,7 @@ def _check_same(wanted: Mapping[str, str], running: Mapping[str, str]) -> None:
 
 @contextmanager
 def _environment(**variables: str) -> Iterator[None]:
-    """Spark's processes inherit these variables; this process has its own again afterwards."""
+    """Sets variables that Spark's processes inherit; this process has its own again after the block."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

@@ -37,7 +37,7 @@ def _numbers(folder: Path) -> set[int]:
 
 
 def _offsets_of(file: Path) -> Iterator[Offset]:
-    """Those of shmq's sources: a line each behind the version and the batch's own line."""
+    """Returns the offsets of shmq's sources: a line each behind the version and the batch's own line."""
     for line in file.read_text().splitlines()[2:]:
         if line == _NO_OFFSET:
             continue

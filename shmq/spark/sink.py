@@ -59,7 +59,7 @@ class StreamSink:
         self._options = options
 
     def write(self, batches: Iterable[pyarrow.RecordBatch], query: str) -> Staged:
-        """In a worker, once for each attempt of a task. Raises Full, OutOfSpace, ValueError; nothing is left then."""
+        """Stages the rows of one attempt of a task, in a worker; none after Full, OutOfSpace or ValueError."""
         return self.stage(_rows(batches), query)
 
     def stage(self, rows: Iterable[Outgoing | Bodies], query: str) -> Staged:
@@ -67,7 +67,7 @@ class StreamSink:
         return Staged(query, _stage(self._options, rows))
 
     def commit(self, messages: Sequence[Staged | None], batch: int) -> None:
-        """On the driver's side, with the messages of the attempts that won, in the order of the partitions."""
+        """Publishes a batch, on the driver. `messages`: of the attempts that won, in the order of the partitions."""
         stages = _stages_of(messages)
         if not stages:
             return  # a batch without rows
@@ -77,7 +77,7 @@ class StreamSink:
             Publication(target, self._options.commit_timeout).publish(query, batch, stages)
 
     def abort(self, messages: Sequence[Staged | None], batch: int) -> None:
-        """Some tasks failed. Rows that others have staged and did not tell of expire."""
+        """Drops the reported stages after some tasks have failed. Stages that no task has reported expire."""
         stages = _stages_of(messages)
         if stages:
             with named_broker(self._options.path, self._options.key_file) as broker:

@@ -138,7 +138,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._source.latestOffset(start, self._limit(limit))
 
     def _limit(self, limit: ReadLimit) -> Limit:
-        """One of the two is Spark's limit; the other one counts, too, unless all is wanted."""
+        """Returns the limits of a batch: Spark's, and with its limit of rows the option for bytes, too."""
         if isinstance(limit, ReadMaxRows):
             return Limit(limit.max_rows, self._options.max_bytes)
         if isinstance(limit, ReadMaxBytes):
@@ -276,7 +276,7 @@ class ShmqDataSource(DataSource):
 
 
 def _check_queues(types: Mapping[str, str], options: SinkOptions, overwrite: bool) -> None:
-    """Does a write say into which queues its rows go? Raises ValueError."""
+    """Checks that a write says into which queues its rows go. Raises ValueError."""
     if "queue" not in types and options.queue == NO_QUEUE:
         raise ValueError("the option queue is missing; give .option('queue', 'orders'), or the frame a column 'queue'")
     if "queue" in types and overwrite:

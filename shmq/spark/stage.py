@@ -54,7 +54,7 @@ class Stage:
 
 @dataclass
 class _Open:
-    """A stage that takes rows."""
+    """A stage that still takes rows."""
 
     queue: Queue[Any]
     target: Queue[Any]
@@ -63,7 +63,7 @@ class _Open:
 
 
 def is_stage_of(name: str, queue: str) -> bool:
-    """Made by a StageWriter for this queue? Other queues may have names that begin so: nothing is done to them."""
+    """Says whether a StageWriter made the stage for this queue. Other queues may have names that begin like it."""
     return re.fullmatch(f"{re.escape(queue + _INFIX)}[0-9a-f]{{{2 * _RANDOM}}}", name) is not None
 
 
@@ -157,7 +157,7 @@ class StageWriter:
         return made
 
     def _there(self) -> int:
-        """How many staging queues the broker has."""
+        """Counts the staging queues of the broker."""
         return sum(1 for queue in self._home.broker.queues() if _STAGE.search(queue.name))
 
     def _check_room(self, most: int) -> None:

@@ -33,7 +33,7 @@ _FEW_ROWS: Final = 1000  # fewer are not worth a task of their own
 
 
 class Limit(NamedTuple):
-    """How much a batch may have; None: no limit of this kind."""
+    """The limits of a batch; None: no limit of this kind."""
 
     rows: int | None = None
     nbytes: int | None = None
@@ -111,7 +111,7 @@ class StreamSource:
         )
 
     def _look_for_queues(self) -> None:
-        """Those that match the pattern, and were not there before."""
+        """Looks for queues that match the pattern and were not there before."""
         if self._options.pattern is None or self._broker is None:
             return
         known = {one.queue for one in self._subscriptions}
@@ -127,7 +127,7 @@ class StreamSource:
             broker.close()
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a query without a checkpoint begins. Moves nothing."""
+        """Returns where a query without a checkpoint begins. It moves no entry."""
         return Offset({one.queue: one.begin() for one in self._planned()}).plain()
 
     def _start(self, given: Mapping[str, Any]) -> dict[str, Reached]:
@@ -184,7 +184,7 @@ class StreamSource:
         return Offset(reached, empty).plain()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Entries that are there now are this run's; later ones are for another."""
+        """Limits this run to the entries that are there now; later entries are for another run."""
         self._target = sum(one.waiting() for one in self._planned())
         self._target_has_unread = False  # which is behind a start that nobody has named yet
 
@@ -205,7 +205,7 @@ class StreamSource:
         return Offset(ends).plain()
 
     def waiting(self, start: Mapping[str, Any]) -> int:
-        """How many rows lie behind an offset, claimed or not."""
+        """Counts the rows behind an offset, claimed or not."""
         self._planned()
         self._look_for_queues()
         reached = self._start(start)
@@ -232,7 +232,7 @@ class StreamSource:
         return max(by_size, by_rows, 1)
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """The only acknowledgement: what lies below is done. Idempotent; an older offset changes nothing."""
+        """Acknowledges all entries below the offset. Repeatable; an older offset changes nothing."""
         done = Offset.parse(end).queues
         for one in self._planned():
             if one.queue in done:
@@ -241,14 +241,14 @@ class StreamSource:
     # ---- in the workers ----------------------------------------------------------------------------------------
 
     def read(self, partition: EntryRange | None) -> Iterator[pyarrow.RecordBatch]:
-        """Arrow batches of one partition. Without side effects. Raises DataLost."""
+        """Yields Arrow batches of one partition, without side effects. Raises DataLost."""
         if partition is None:
             return
         with named_broker(self._options.path, self._options.key_file) as broker:
             yield from column_batches(broker, partition, self._columns, self._options.fail_on_data_loss)
 
     def entries(self, broker: Broker, partition: EntryRange) -> Iterator[Browsed]:
-        """The rows that read() makes batches of, for whoever has no pyarrow. Raises DataLost as read()."""
+        """Yields the rows of which read() makes batches, for callers without pyarrow. Raises DataLost as read()."""
         return entries_of(broker, partition, self._options.fail_on_data_loss)
 
 

@@ -109,11 +109,11 @@ class Subscription:
         self._owner.close()
 
     def is_of(self, reached: Reached) -> bool:
-        """Is this a place in the queue as it is now?"""
+        """Says whether this is a place in the queue as it is now."""
         return reached.id == self._id
 
     def begin(self) -> Reached:
-        """Where a new query begins: with what is claimed already, if there is something."""
+        """Returns where a new query begins: with the entries that are claimed already, if there are any."""
         return Reached(self._id, bounds_of(self._claims)[0], 0)
 
     def checked(self, reached: Reached) -> Reached:
@@ -184,11 +184,11 @@ class Subscription:
         return Reached(self._id, end, start.rows + claimed.entries)
 
     def is_blocked(self, start: Reached) -> bool:
-        """Did the last reach() find no room for a claim, and will there be some when the start is acknowledged?"""
+        """Says whether the last reach() found no room for a claim, and acknowledging its start will make room."""
         return self._full and bounds_of(self._claims)[0] < start.position
 
     def _claimed_before(self, start: Reached, entries: int, nbytes: int) -> Reached | None:
-        """By a run of the query that ended before Spark knew of it. None: nothing."""
+        """Returns the claims of a run of the query that ended before Spark knew of them. None: there are none."""
         end, rows, size = start.position, 0, 0
         for position, *_, head, body, _expires, _own in entries_between(
             self._claims, start.position, bounds_of(self._claims)[1]
@@ -204,29 +204,29 @@ class Subscription:
         return Reached(self._id, end, start.rows + rows)
 
     def unread(self, start: Reached) -> int:
-        """How many entries are claimed behind a place."""
+        """Counts the entries that are claimed behind a place."""
         if bounds_of(self._claims)[1] <= start.position:
             return 0
         return sum(1 for _ in entries_between(self._claims, start.position, bounds_of(self._claims)[1]))
 
     def end(self) -> Reached:
-        """Behind all that is claimed; its rows are not counted."""
+        """Returns the place behind all claimed entries; their rows are not counted."""
         return Reached(self._id, bounds_of(self._claims)[1], 0)
 
     def size_of(self, rows: int) -> int:
-        """Of so many claimed entries, in bytes: about, from the average."""
+        """Estimates the size of so many claimed entries in bytes, from the average."""
         statistics = self._claims.statistics()
         return rows * statistics.bytes // max(statistics.ready, 1)
 
     def ranges(self, first: Reached, last: Reached, parts: int) -> list[EntryRange]:
-        """The entries between two places, for so many tasks. Raises DataLost."""
+        """Returns the entries between two places as ranges for so many tasks. Raises DataLost."""
         whole = EntryRange(
             self.queue, self._claims.name, self._id, first.position, last.position, last.rows - first.rows
         )
         return split(whole, parts, self._claims if self._fails else None)
 
     def waiting(self) -> int:
-        """How many entries could be claimed now, and are not."""
+        """Counts the entries that could be claimed now, and are not."""
         return self._source.qsize()
 
     def acknowledge(self, end: Reached) -> int:

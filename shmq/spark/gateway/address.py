@@ -1,4 +1,4 @@
-"""Where gateways are, and how they are convinced."""
+"""The addresses of gateways, and the files with token and certificates for calls to them."""
 
 from __future__ import annotations
 

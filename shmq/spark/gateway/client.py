@@ -66,13 +66,13 @@ class GatewayClient:
         self.close()
 
     def call(self, name: str, **said: Any) -> Any:
-        """One action, and its answer."""
+        """Calls one action, and returns its answer."""
         with self.raising():
             results = list(self._client.do_action(flight.Action(name, dumps({"protocol": PROTOCOL, **said}))))
             return _plain(results[0].body.to_pybytes())
 
     def rows(self, range: EntryRange, options: Mapping[str, str]) -> Iterator[Any]:
-        """Arrow batches of a range."""
+        """Yields Arrow batches of a range."""
         ticket = {"protocol": PROTOCOL, "options": dict(options), "range": plain_range(range)}
         with self.raising():
             reader = self._client.do_get(flight.Ticket(dumps(ticket)))
@@ -85,13 +85,13 @@ class GatewayClient:
             yield chunk.data
 
     def upload(self, schema: Any, query: str, options: Mapping[str, str]) -> Upload:
-        """Rows on their way into staging queues of the gateway's host: all of them, or none."""
+        """Begins an upload of rows into staging queues of the gateway's host: it stages all of them, or none."""
         said = {"protocol": PROTOCOL, "options": dict(options), "query": query}
         with self.raising():
             return Upload(self, *self._client.do_put(flight.FlightDescriptor.for_command(dumps(said)), schema))
 
     def session(self, **said: Any) -> Session:
-        """A conversation that the gateway ends when this process does."""
+        """Begins a session, which the gateway ends when this process dies."""
         with self.raising():
             writer, reader = self._client.do_exchange(
                 flight.FlightDescriptor.for_command(dumps({"protocol": PROTOCOL, **said}))
@@ -100,7 +100,7 @@ class GatewayClient:
 
     @contextlib.contextmanager
     def raising(self) -> Iterator[None]:
-        """Errors of Flight become those of shmq."""
+        """Turns errors of Flight into those of shmq."""
         try:
             yield
         except flight.FlightUnauthenticatedError:
@@ -126,7 +126,7 @@ class GatewayClient:
 
 
 class Upload:
-    """The rows of one run of a task."""
+    """An upload: the rows of one run of a task."""
 
     def __init__(self, client: GatewayClient, writer: Any, reader: Any) -> None:
         self._client = client
@@ -140,7 +140,7 @@ class Upload:
         self._rows += batch.num_rows
 
     def finish(self) -> Staged:
-        """Only now the rows are staged."""
+        """Ends the upload and returns the stages. Before this call no row is staged."""
         with self._raising():
             self._writer.write_metadata(dumps({"rows": self._rows}))
             self._writer.done_writing()

@@ -1,4 +1,4 @@
-"""The error of a gateway that cannot be asked."""
+"""The error for a gateway that does not answer, or refuses the call."""
 
 from __future__ import annotations
 

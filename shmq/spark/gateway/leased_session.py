@@ -31,7 +31,7 @@ class LeasedSession(abc.ABC):
 
     @abc.abstractmethod
     def _answer(self, call: str, said: Mapping[str, Any]) -> Any:
-        """The answer for the caller. Raises the error that the caller shall raise."""
+        """Returns the answer for the caller. Raises the error that the caller shall raise."""
 
     @abc.abstractmethod
     def _end(self) -> None:
@@ -52,7 +52,7 @@ class LeasedSession(abc.ABC):
                 self._heard = time.monotonic()
 
     def close(self) -> None:
-        """For the next caller, what this one held is free."""
+        """Ends the session: what it held is free for the next caller."""
         with self._lock:
             if not self._ended:
                 self._ended = True

@@ -79,7 +79,7 @@ class RemoteStreamSource:
         self._ask("commit", end=dict(end))
 
     def read(self, partition: EntryRange | None) -> Iterator[Any]:
-        """In a worker, by a connection of its own."""
+        """Reads a partition in a worker, by a connection of its own."""
         return _read(self._address, self._options, partition)
 
 

@@ -195,7 +195,7 @@ def _told_rows(source: StreamSource | BatchSource, range: Any) -> Iterator[Any]:
 
 
 def _whole(reader: flight.MetadataRecordBatchReader) -> Iterator[Any]:
-    """The batches of a run of a task. Raises ValueError if the caller died before it had sent all."""
+    """Yields the batches of a run of a task. Raises ValueError if the caller died before it had sent all."""
     rows = 0
     while True:
         try:
@@ -213,7 +213,7 @@ def _whole(reader: flight.MetadataRecordBatchReader) -> Iterator[Any]:
 
 
 def _converse(reader: Any, writer: Any, answer: Callable[[str, Mapping[str, Any]], Any]) -> None:
-    """A call, an answer, and so on, until the caller has gone."""
+    """Answers the calls of a session one after the other, until the caller has gone."""
     while True:
         try:
             text = reader.read_chunk().app_metadata.to_pybytes()

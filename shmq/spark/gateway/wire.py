@@ -134,7 +134,7 @@ def staged_of(found: Mapping[str, Any]) -> Staged:
 
 
 def plain_error(error: Exception) -> dict[str, str]:
-    """An error in words, so that the caller can raise its like."""
+    """Converts an error to JSON, from which the caller makes an error of the same kind."""
     name = type(error).__name__
     if isinstance(error, ShmqError):
         return {"type": name, "what": error.what, "figures": error.figures, "remedy": error.remedy}
@@ -142,7 +142,7 @@ def plain_error(error: Exception) -> dict[str, str]:
 
 
 def error_of(found: Mapping[str, str], gateway: str) -> Exception:
-    """The error that a gateway has had, as one of the same kind.
+    """Makes an error of the kind that a gateway has had.
 
     Arguments:
         found: as plain_error() makes it.

@@ -112,7 +112,7 @@ def read_archive(spark: SparkSession, archive: str | Path) -> DataFrame:
 
 
 def folders_of(archive: str | Path) -> list[Path]:
-    """Those of an archive in which something is kept. Raises NotFound if there is none."""
+    """Returns the folders of an archive that hold entries. Raises NotFound if there is none."""
     top = Path(archive)
     found = sorted(log.parent for log in top.glob(f"*/{_LOG}")) if top.is_dir() else []
     if not found:

@@ -129,13 +129,13 @@ def _legend(names: Iterable[str]) -> str:
 
 
 def _scale(low: float, high: float) -> Callable[[float], float]:
-    """From a value to its height in the picture."""
+    """Returns the function from a value to its height in the picture."""
     span = max(high - low, 1e-12)
     return lambda value: _HEIGHT - _BOTTOM - (value - low) / span * (_HEIGHT - _TOP - _BOTTOM)
 
 
 def _nice(value: float) -> float:
-    """The round number that is not below the value."""
+    """Returns the least round number that is not below the value."""
     if value <= 1:
         return 1
     size: float = 10.0 ** math.floor(math.log10(value))

@@ -145,7 +145,7 @@ def write_project(folder: str | Path, broker: str, queues: Sequence[str], subscr
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    """With each value as JSON, which is a text of Python and of YAML, too, whatever stands in it."""
+    """Fills a template with each value as JSON, which is valid Python and YAML, too."""
     for name, value in values.items():
         text = text.replace(f"{{{name}}}", json.dumps(value))
     return text

@@ -1,4 +1,4 @@
-"""An archive is put back into a queue: what was kept of each entry, in the order in which they were put, each once."""
+"""Replays an archive into a queue: puts each archived entry once, in the order of the first puts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Choice:
         self.where = where
 
     def of(self, archive: DataFrame) -> DataFrame:
-        """Whole files: those of the days and queues."""
+        """Returns the files of the days and queues, as a whole."""
         from pyspark.sql import functions as F
 
         if self._days:
@@ -40,7 +40,7 @@ class Choice:
         return archive.where(F.col("queue").isin(list(self._queues))) if self._queues else archive
 
     def rows(self, archive: DataFrame) -> DataFrame:
-        """Those of the rows that are meant."""
+        """Returns the rows for which the condition is true."""
         return archive.where(self.where) if self.where else archive
 
 

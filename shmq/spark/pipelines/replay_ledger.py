@@ -59,7 +59,7 @@ class Ledger:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """One replay of an archive at a time. Raises ShmqError while another one is at it."""
+        """Allows one replay of an archive at a time. Raises ShmqError while another replay runs."""
         self._folder.mkdir(exist_ok=True)
         with (self._folder / "lock").open("w") as lock:
             try:
@@ -99,11 +99,11 @@ class Ledger:
         return entry
 
     def finish(self, entry: Entry) -> None:
-        """They are in the queue."""
+        """Writes down that the entry's files are in the queue."""
         self._write(replace(entry, done=True))
 
     def _write(self, entry: Entry) -> None:
-        """Whole or not at all, and before anything is done that goes by it."""
+        """Writes an entry whole or not at all. The replay acts on the entry only after that."""
         draft = self._folder / f".{entry.key}.{os.getpid()}"
         with draft.open("w") as file:
             file.write(json.dumps(asdict(entry), indent=1))

@@ -47,7 +47,7 @@ class Statistics:
     poison: list[Row]
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """Converts the figures for JSON."""
         return asdict(self)
 
 

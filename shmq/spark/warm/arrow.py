@@ -14,7 +14,7 @@ class SchemaMismatch(TypeError):
 
 
 def bytes_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> bytes:
-    """One Arrow stream."""
+    """Writes batches as one Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
         for batch in batches:
@@ -24,7 +24,7 @@ def bytes_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> bytes:
 
 
 def batches_of(data: bytes) -> list[pa.RecordBatch]:
-    """The batches that bytes_of() was given."""
+    """Reads the batches from the stream that bytes_of() has written."""
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
         return list(reader)
 

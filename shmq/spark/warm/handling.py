@@ -28,7 +28,7 @@ _handler: Callable[[pa.RecordBatch], object] | None = None
 
 
 def prepare(calls: bytes) -> None:
-    """Run once in each worker: handler, initializer and its arguments are unpickled, the initializer is called."""
+    """Unpickles the handler and the initializer, and calls the initializer: once in each worker."""
     global _handler
     handler, initializer, arguments = pickle.loads(calls)
     if (
@@ -86,7 +86,7 @@ def _result(value: object) -> bytes:
 
 
 def _theirs(error: BaseException) -> BaseException:
-    """Without the frame of this module."""
+    """Returns the traceback without the frame of this module."""
     trace = error.__traceback__
     if trace is not None and trace.tb_next is not None:
         return error.with_traceback(trace.tb_next)

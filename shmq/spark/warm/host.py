@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _serve(job: Job, place: Place) -> None:
-    """Until nobody uses the pool: then it goes with all that it has."""
+    """Serves until no task uses the pool: then removes the pool with all its files."""
     from shmq.spark.warm.queues import requests_of
 
     while True:
@@ -65,7 +65,7 @@ def _serve(job: Job, place: Place) -> None:
 
 
 def _why(error: WorkerError) -> str:
-    """For users of map_in_pool, who see neither the pool's queue nor its messages."""
+    """Describes a failure to users of map_in_pool, who see neither the pool's queue nor its messages."""
     text = (
         f"no process of the pool can start: {error.figures}; call initializer and handler in a plain process to see "
         "the error; the next attempt of the task starts the pool again"
@@ -74,7 +74,7 @@ def _why(error: WorkerError) -> str:
 
 
 def _handle(job: Job, place: Place, requests: Queue[bytes]) -> None:
-    """The regular life. Raises WorkerError if workers cannot be started."""
+    """Runs the pool's workers. Raises WorkerError if workers cannot be started."""
     from shmq.spark.warm.handling import answer, prepare
 
     pool = WorkerPool(requests, answer, processes=job.processes, initializer=prepare, initargs=(job.calls,))

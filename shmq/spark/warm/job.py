@@ -13,7 +13,7 @@ __all__ = ["Job"]
 
 @dataclass(frozen=True)
 class Job:
-    """Goes with the tasks to their hosts.
+    """The job as it is sent with the tasks to their hosts.
 
     Attributes:
         calls: handler, initializer and its arguments, pickled as Spark pickles functions.
@@ -39,7 +39,7 @@ class Job:
 
     @property
     def key(self) -> str:
-        """Tasks with the same one share a pool; what only a task needs has no part in it."""
+        """The key by which tasks share a pool; it leaves out what only a single task needs."""
         shared = astuple(self)[:7]
         return hashlib.sha256(repr(shared).encode()).hexdigest()[:24]
 

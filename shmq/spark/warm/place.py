@@ -92,7 +92,7 @@ class Place:
                 self._start(job)
 
     def _start(self, job: Job) -> None:
-        """Under the lock."""
+        """Starts the pool's first process. The caller holds the lock."""
         os.utime(self.lock)
         with self.alive.open("w") as alive:
             try:
@@ -118,7 +118,7 @@ class Place:
             raise ShmqError("the pool of map_in_pool cannot be started", figures=self.log_tail())
 
     def log_tail(self) -> str:
-        """The last of what the pool has printed."""
+        """Returns the last lines that the pool has printed."""
         with suppress(OSError):
             return self.log.read_text(errors="replace")[-4000:].rstrip()
         return ""
@@ -167,7 +167,7 @@ class Place:
         return None
 
     def users(self) -> set[int]:
-        """Other processes that use the broker."""
+        """Returns the other processes that use the broker."""
         try:
             with open_to_look(self.broker) as broker:
                 found = broker.statistics().processes
@@ -176,7 +176,7 @@ class Place:
         return {process.pid for process in found if process.state != "dead"} - {os.getpid()}
 
     def remove(self) -> None:
-        """Under the lock: the broker, then the directory, with the lock as the last file."""
+        """Removes the broker, then the directory, its lock file last. The caller holds the lock."""
         self._remove_broker()
         for file in (self.alive, self.log, self.lock):
             file.unlink(missing_ok=True)
@@ -190,7 +190,7 @@ class Place:
 
 
 def _sweep(directory: Path) -> None:
-    """Removes what pools have left that were killed, if nobody uses it any more."""
+    """Removes the files of pools that were killed, if no process uses them any more."""
     for other in directory.parent.iterdir():
         place = Place(other)
         if other == directory or not place.lock.exists() or place._lives():

@@ -25,13 +25,13 @@ _SHARE: Final = 3  # requests take this part of the memory at most, so that ther
 
 
 def requests_of(broker: Broker, memory: int) -> Queue[bytes]:
-    """The queue of requests, made by whoever comes first."""
+    """Returns the queue of requests; the first process that needs it makes it."""
     # No batch is ever given up here: the pool itself answers for one that kills its workers.
     return broker.queue(_NAME, codec="bytes", max_bytes=memory // _SHARE, max_attempts=0, max_deaths=0)
 
 
 def replies_named(broker: Broker, name: str) -> Queue[bytes] | None:
-    """None: the task has ended."""
+    """Returns the queue of replies of this name; None: its task has ended."""
     try:
         return broker.queue(name, codec="bytes", create=False)
     except NotFound:

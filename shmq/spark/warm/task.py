@@ -48,7 +48,7 @@ def through_pool(batches: Iterable[pa.RecordBatch], job: Job, where: str = "this
 
 
 class _Exchange:
-    """With the pool, for one attempt of one task."""
+    """The exchange of one attempt of one task with the pool."""
 
     def __init__(self, broker: Broker, place: Place, job: Job, where: str) -> None:
         self._place = place
@@ -91,7 +91,7 @@ class _Exchange:
                     self._wait()
 
     def _wait(self) -> tuple[()]:
-        """For one reply, however long that takes, as long as there is a pool."""
+        """Waits for one reply, however long that takes, as long as the pool lives."""
         while True:
             try:
                 number, failed, body = self._reply()

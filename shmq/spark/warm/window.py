@@ -41,17 +41,17 @@ class Window(Generic[T]):
         return self.size - len(self._held)
 
     def open(self) -> int:
-        """The next number."""
+        """Returns the next number."""
         self._opened += 1
         return self._opened - 1
 
     def put(self, number: int, value: T) -> None:
-        """A reply; one that came before is left out."""
+        """Keeps a reply, unless it came before."""
         if number >= self._taken:
             self._held.setdefault(number, value)
 
     def take(self) -> list[T]:
-        """Those whose turn it is."""
+        """Returns the replies whose turn has come."""
         found = []
         while self._taken in self._held:
             found.append(self._held.pop(self._taken))
