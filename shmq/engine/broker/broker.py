@@ -81,12 +81,12 @@ class Broker:
 
     @property
     def path(self) -> str | None:
-        """Absolute path of the directory, also after it was moved; None: anonymous."""
+        """The absolute path of the directory, also after it was moved; None: the broker is anonymous."""
         return self._membership.path
 
     @property
     def url(self) -> str:
-        """The address, which shmq.open() takes, too: "shmq:///abs/dir"."""
+        """The broker's address, which shmq.open() takes: "shmq:///abs/dir"."""
         return self._membership.url
 
     def _live(self) -> Membership:
@@ -176,7 +176,7 @@ class Broker:
         return declared(membership, name, settings, create=create, opened=opened)
 
     def queues(self) -> list[Queue[Any]]:
-        """All queues, by name, with the default codec. Queues that were not used for their time (expires) go before.
+        """Return all queues by name, with the default codec. First it deletes queues that no process used (expires).
 
         Raises Closed.
 
@@ -211,7 +211,7 @@ class Broker:
         priority: int = 0,
         exclusive: bool = False,
     ) -> Consumer[T]:
-        """A subscription to several queues, served in turn: after each message the next queue that has one is asked.
+        """Make a consumer of several queues, served in turn: each message comes from the next queue that has one.
 
         queues: one or more of this broker, each once.
         prefetch: at most so many unsettled at once, of all queues together; None: no limit.
@@ -251,7 +251,7 @@ class Broker:
     # ---- look, leave -------------------------------------------------------------------------------------------
 
     def statistics(self) -> BrokerStatistics:
-        """A snapshot of memory, processes and queues. Reaps the dead first, so that what they held is counted right.
+        """Take a snapshot of memory, processes and queues. It reaps dead processes first, so that all is counted right.
 
         Raises Closed.
 
@@ -288,7 +288,7 @@ class Broker:
         return found
 
     def close(self) -> None:
-        """Leave. With the last handle of this process, threads that wait get Closed, and what was received and not
+        """Close the handle. With the last of this process, waiting threads get Closed, and what was received and not
         settled goes back in its place.
 
         Raises nothing. Twice is fine.
@@ -329,7 +329,7 @@ class Broker:
         membership.close()
 
     def _leave_when_dropped(self) -> None:
-        """Of a handle that came with an unpickled queue."""
+        """Closes a handle that came with an unpickled queue, once it is dropped."""
         self._implied = True
 
     def __del__(self) -> None:
@@ -350,12 +350,12 @@ broker_membership: Final[Callable[[Broker], Membership]] = attrgetter("_membersh
 
 
 def live_membership(broker: Broker) -> Membership:
-    """That of a handle that is open. Raises Closed."""
+    """Returns the membership of a handle that is open. Raises Closed."""
     return broker._live()
 
 
 def leave_when_dropped(broker: Broker) -> None:
-    """Nobody else knows of the handle, so nobody could close it."""
+    """Closes the handle once it is dropped: no user knows of it, so no user could close it."""
     broker._leave_when_dropped()
 
 

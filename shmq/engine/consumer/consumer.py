@@ -162,7 +162,7 @@ class Consumer(Lender, Generic[T]):
             raise
 
     def _take_now(self, timeout: float | None) -> Message[T] | None:
-        """None: no credit."""
+        """Takes a message if the consumer has credit; None: it has none."""
         return self._take(timeout)
 
     def receive_many(self, limit: int, *, timeout: float | None = None) -> list[Message[T]]:
@@ -203,7 +203,7 @@ class Consumer(Lender, Generic[T]):
             del left  # by break: what is in hand goes back, uncounted
 
     def fileno(self) -> int:
-        """A descriptor for select, epoll and event loops: readable when receive(timeout=0) is worth a try.
+        """Return a descriptor for select, epoll and event loops: readable when receive(timeout=0) is worth a try.
 
         It stays readable until a receive raises Empty or the prefetch is used up, and is readable when receive would
         raise something else. From the first call on a thread, "shmq-fileno-" and the queue's name, waits for that; it
@@ -327,7 +327,7 @@ class Consumer(Lender, Generic[T]):
     # ---- what is in hand ---------------------------------------------------------------------------------------
 
     def _forgot(self, delivery: Delivery) -> None:
-        """A message object was dropped unsettled: the next call says so, and the attempt counts.
+        """Notes that a message object was dropped unsettled: the next call raises this, and the attempt counts.
 
         It is in no hand already. Called again when a signal handler has ended it half-way.
         """
@@ -346,7 +346,7 @@ class Consumer(Lender, Generic[T]):
             whole._readiness.has_credit()
 
     def close(self) -> None:
-        """Messages that are not settled go back in their place, uncounted. Its threads that wait get Closed.
+        """Close the consumer: unsettled messages go back in their places, uncounted. Its waiting threads get Closed.
 
         Raises nothing. Twice is fine.
 

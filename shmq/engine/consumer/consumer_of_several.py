@@ -114,7 +114,7 @@ class ConsumerOfSeveral(Consumer[T]):
     # ---- closing -----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Messages that are not settled go back in their places, uncounted. Its threads that wait get Closed.
+        """Close the consumer: unsettled messages go back in their places, uncounted. Its waiting threads get Closed.
 
         Raises nothing. Twice is fine.
 

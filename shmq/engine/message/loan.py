@@ -1,4 +1,4 @@
-"""Memory of a message to be."""
+"""The loan: memory of a message that is not put yet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPEN, _COMMITTED = 0, 1
 
 
 class Loan:
-    """Memory of a message to be, not seen by anybody. As a context manager: left normally: commit(); else abandon().
+    """Memory of a message that is not put yet. As a context manager: left normally: commit(); else abandon().
 
     For one thread at a time: another one gets RuntimeError. A loan that is dropped open is abandoned, with a
     ResourceWarning; one whose process dies never was. Made by Queue.loan() and Queue.loan_array().
@@ -60,7 +60,7 @@ class Loan:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Also while commit() waits for room, in which other threads run."""
+        """Keeps other threads out, also while commit() waits for room."""
         if not self._busy.acquire(blocking=False):
             raise RuntimeError(
                 f"a loan on queue {self._queue.name!r} is in use by another call, such as a commit() that waits; "
@@ -80,7 +80,7 @@ class Loan:
 
     @property
     def view(self) -> memoryview:
-        """Of nbytes bytes, writable until commit; the same object each time. Raises SettlementError after it."""
+        """The memory: nbytes bytes, writable until commit; the same object each time. Raises SettlementError later."""
         with self._alone():
             self._must_be_open()
             if self._memory is None:
@@ -107,7 +107,7 @@ class Loan:
             return self._numpy
 
     def commit(self, *, nbytes: int | None = None) -> int:
-        """Put the message; its id. Once it has returned, the message is as safe as one that was put().
+        """Put the message and return its id. Then the message is as safe as one that was put().
 
         nbytes: use only so many bytes of the loan; None: all. An array is always put whole.
         Raises BufferError while slices of `view` live, and the same errors as put(): the loan is still open then.
@@ -135,7 +135,7 @@ class Loan:
             return identity
 
     def abandon(self) -> None:
-        """Give the memory back; nothing was put. Twice is fine. Raises BufferError while slices of `view` live.
+        """Give the memory back without a put. Twice is fine. Raises BufferError while slices of `view` live.
 
         Example:
             >>> loan = queue.loan(100)

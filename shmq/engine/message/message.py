@@ -78,7 +78,7 @@ class Message(MessageHandle, Generic[T]):
         return f"<Message {self._id} of {self._queue.name!r}, position {self._position}, {body}, {state}>"
 
     def _excerpt(self) -> str:
-        """How the body begins, as its bytes say: a codec may run anything, and counts damage. "": it is not there."""
+        """Returns how the body's bytes begin, undecoded, for a codec may run any code. "": the body is gone."""
         try:
             data = self._data()
         except Exception:  # memory, say: whoever prints a message is about something else
@@ -97,27 +97,27 @@ class Message(MessageHandle, Generic[T]):
 
     @property
     def headers(self) -> Mapping[str, Header]:
-        """Read-only. Raises DecodeError for damaged ones."""
+        """The headers, read-only. Raises DecodeError for damaged ones."""
         return self._headers().user
 
     @property
     def id(self) -> int:
-        """Unique in the broker for ever."""
+        """The message's id, unique in the broker for ever."""
         return self._id
 
     @property
     def position(self) -> int:
-        """Place in its queue, growing."""
+        """The message's place in its queue; later messages have larger ones."""
         return self._position
 
     @property
     def queue(self) -> Queue[T]:
-        """The queue that it was taken from."""
+        """The queue from which the message was taken."""
         return cast("Queue[T]", self._queue)
 
     @property
     def size(self) -> int:
-        """Bytes of the encoded body."""
+        """The size of the encoded body in bytes."""
         return self._size
 
     @property
@@ -127,7 +127,7 @@ class Message(MessageHandle, Generic[T]):
 
     @property
     def enqueued_at(self) -> float:
-        """POSIX seconds."""
+        """The time of the put, in POSIX seconds."""
         return self._wall(self._enqueued_ns)
 
     def _wall(self, monotonic_ns: int) -> float:
@@ -135,7 +135,7 @@ class Message(MessageHandle, Generic[T]):
 
     @property
     def expires_at(self) -> float | None:
-        """POSIX seconds; None: it has no time to live, of its own (ttl) or by its queue (max_ttl).
+        """The end of the time to live, in POSIX seconds; None: neither ttl nor the queue's max_ttl limits it.
 
         Example:
             >>> queue.put("a", ttl=60)
@@ -148,27 +148,27 @@ class Message(MessageHandle, Generic[T]):
 
     @property
     def priority(self) -> int:
-        """0 to 9; 4 where nobody gave one. Larger goes first on a queue with priorities."""
+        """The priority, 0 to 9; 4 where none was given. A larger one goes first on a queue with priorities."""
         return self._priority
 
     @property
     def group(self) -> str | None:
-        """As the producer gave it: messages of one group are handled one after the other. Raises DecodeError."""
+        """The group that the producer gave: its messages are handled one after the other. Raises DecodeError."""
         return self._headers().group
 
     @property
     def redelivered(self) -> bool:
-        """It was with a consumer before: released, retried, or its process died."""
+        """True: a consumer had the message before, and released or retried it, or its process died."""
         return self._redelivered
 
     @property
     def delivery_count(self) -> int:
-        """Deliveries, deaths included, this one too; release() takes its one back."""
+        """The number of deliveries, with this one and those that ended by a death; release() takes its own back."""
         return self._failed + self._deaths + (0 if self._browsed else 1)
 
     @property
     def death(self) -> Death | None:
-        """On a dead message: why."""
+        """The death of a dead message, with its reason; None: it is not dead."""
         death = self._headers().death
         if death is None or death.signal is not None:
             return death
@@ -182,7 +182,7 @@ class Message(MessageHandle, Generic[T]):
     # ---- the body ----------------------------------------------------------------------------------------------
 
     def _encoded(self) -> bytes | memoryview:
-        """The encoded body: where it lies if it is pinned, else an own copy."""
+        """Returns the encoded body: in place if it is pinned, else a copy."""
         data = self._data()
         if data is None:
             raise SettlementError(
@@ -208,7 +208,7 @@ class Message(MessageHandle, Generic[T]):
         )
 
     def _decoded(self) -> T:
-        """Behind `body`, for what the core does not decode by itself."""
+        """Decodes the body for `body`, where the core does not decode it by itself."""
         content_type = self._headers().content_type if self._content == 255 else None
         body = decode(self._content, content_type, self._encoded(), codec_of(self._queue))
         if not self._intact():  # it was when it was delivered; what lies in shared memory may have changed since
@@ -264,7 +264,7 @@ class Message(MessageHandle, Generic[T]):
         return self._outcome is not None and not self._browsed
 
     def _fate(self) -> str:
-        """By whom and when it was settled, for error texts."""
+        """Tells how the message was settled before, for error texts."""
         if self._browsed:
             return "was only browsed"
         if self._outcome is None:
@@ -273,7 +273,7 @@ class Message(MessageHandle, Generic[T]):
         return f"was {self._outcome} by thread {by} {clock.monotonic() - self._settled_at:.3f} s ago"
 
     def _claim(self, outcome: str) -> Delivery:
-        """The right to settle; one call gets it. Raises SettlementError."""
+        """Gives the caller the right to settle, which only one call gets. Raises SettlementError."""
         delivery = self._claimed()
         if delivery is None:
             self._cannot(outcome)
@@ -305,7 +305,7 @@ class Message(MessageHandle, Generic[T]):
         raise taken_away(self._queue, self._id, self._position, self._expires_ns, outcome)
 
     def release(self, *, delay: float = 0.0, elsewhere: bool = False) -> None:
-        """Untouched: back in its place, the attempt not counted. Once it has returned, nobody gets a later one first.
+        """Give the message back to its place, uncounted. After the return no consumer gets a later message first.
         AMQP 1.0: released.
 
         delay: seconds until somebody can receive it. It keeps its place; until then later ones go before it.
@@ -331,7 +331,7 @@ class Message(MessageHandle, Generic[T]):
         self._end(delivery.release(False, delay_ns), "released")
 
     def retry(self, error: BaseException | str | None = None, *, delay: float | None = None) -> None:
-        """Failed: back in its place, counted; at max_attempts it is dead, with `error` as the reason.
+        """Give the message back as a failed attempt; at max_attempts it is dead, with `error` as the reason.
         AMQP 1.0: modified, with delivery-failed.
 
         error: why; an exception with its traceback, or a text. Kept with a dead message, see Message.death.
@@ -351,7 +351,7 @@ class Message(MessageHandle, Generic[T]):
         self._end(retry(self._queue, delivery, error, delay_ns), "retried")
 
     def reject(self, error: BaseException | str | None = None) -> None:
-        """Never again: dead at once, with `error` as the reason. AMQP 1.0: rejected.
+        """Declare the message dead at once, with `error` as the reason. AMQP 1.0: rejected.
 
         error: why; an exception with its traceback, or a text. See Message.death.
         Raises SettlementError as ack(), TypeError for an unfit error, and it is still in hand.
@@ -368,7 +368,7 @@ class Message(MessageHandle, Generic[T]):
         self._end(reject(self._queue, delivery, error), "rejected")
 
     def touch(self) -> None:
-        """The lease begins anew, where the queue has one; else this only asks whether the message is still ours.
+        """Begin the lease anew, where the queue has one; else only check that this consumer still has the message.
 
         Raises SettlementError when it was settled, or taken away: then somebody else may be at work on it.
 
@@ -389,7 +389,7 @@ class Message(MessageHandle, Generic[T]):
             raise taken_away(self._queue, self._id, self._position, self._expires_ns, "touched")
 
     def _leave_by(self, error: BaseException) -> None:
-        """The block has ended by an exception, and the message is unsettled."""
+        """Settles the message after its block has ended by an exception."""
         try:
             if isinstance(error, Exception):
                 self.retry(error)

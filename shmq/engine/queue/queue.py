@@ -91,13 +91,13 @@ class Queue(QueueManagement, Generic[T]):
 
     @property
     def broker(self) -> Broker:
-        """The broker that it was opened with."""
+        """The broker by which the queue was opened."""
         return cast("Broker", self._broker)
 
     # ---- called by the native core -----------------------------------------------------------------------------
 
     def _check_lives(self, settings: PutSettings) -> None:
-        """A message that is to be taken or withdrawn must not expire before: then it would be neither."""
+        """Checks that an `immediate` message lives until it is taken or withdrawn: an expired one would be neither."""
         window = settings.immediate or self._membership.live().header()["patience_ns"] / 1e9
         max_ttl = self._settings()["max_ttl"] / 1e9
         for name, life in (("ttl", settings.ttl), ("max_ttl of the queue", max_ttl)):
@@ -108,7 +108,7 @@ class Queue(QueueManagement, Generic[T]):
                 )
 
     def _check_delay(self, settings: PutSettings) -> None:
-        """A message that expires before it can be received is never received."""
+        """Checks that a message does not expire within its delay: no consumer would receive it."""
         max_ttl = self._settings()["max_ttl"] / 1e9
         for name, life in (("ttl", settings.ttl), ("max_ttl of the queue", max_ttl)):
             if life is not None and life <= settings.delay:
@@ -118,7 +118,7 @@ class Queue(QueueManagement, Generic[T]):
                 )
 
     def _put_settings(self, options: Mapping[str, object] | PutOptions, *, single: bool = False) -> PutSettings:
-        """The options of a put, as far as this queue knows of them; single: of put(). Raises TypeError, ValueError."""
+        """Checks the options of a put for this queue; single: those of put(). Raises TypeError, ValueError."""
         settings = check_put_options(options)
         if settings.immediate is not None and (not single or settings.delay):
             with_what = "together with delay; leave one out" if single else "with put_many() and loans; use put()"
@@ -165,7 +165,7 @@ class Queue(QueueManagement, Generic[T]):
         return encoded.content, head, tuple(encoded.pieces)
 
     def _take(self, delivery: Delivery) -> tuple[T] | None:
-        """get() of a body that C does not decode: decoded, then settled. None: it was taken away; get() goes on."""
+        """Ends a get() whose body C does not decode: decodes, then settles it. None: taken away, so get() goes on."""
         content_type = None
         retry_dead_letters(self._membership)
         try:
@@ -203,7 +203,7 @@ class Queue(QueueManagement, Generic[T]):
 
     @shows(PutOptions)
     def loan(self, nbytes: int, *, timeout: float | None = None, **options: Unpack[PutOptions]) -> Loan:
-        """Memory for a message of `nbytes` bytes, to be written in place and put by commit().
+        """Lend memory for a message of `nbytes` bytes, to be written in place and put by commit().
 
         nbytes: of the body; commit() may use fewer.
         timeout: seconds to wait for memory, and at commit for room; None waits for ever, 0 does not wait.
@@ -237,7 +237,7 @@ class Queue(QueueManagement, Generic[T]):
         timeout: float | None = None,
         **options: Unpack[PutOptions],
     ) -> Loan:
-        """Memory for an array, to be filled in place (loan.array) and put by commit().
+        """Lend memory for an array, to be filled in place (loan.array) and put by commit().
 
         shape: as for numpy.empty, of any number of dimensions; an int is the length of a vector.
         dtype: as for numpy.empty; no objects.
@@ -273,7 +273,7 @@ class Queue(QueueManagement, Generic[T]):
         return Loan(self, buffer, ARRAY, timeout, encode_extras(settings), (len(prefix), kind, sizes))
 
     def put_arrow(self, batches: ArrowStream, *, timeout: float | None = None) -> int:
-        """Put each row of an Arrow stream as a message, in order; how many.
+        """Put each row of an Arrow stream as a message, in order. Returns how many were put.
 
         batches: a table, reader or batch of pyarrow, a frame of pandas or polars, a relation of DuckDB, or several of
             them in an iterable. It has a column `body` (binary, or text). It may have `headers` (a map of texts),
@@ -364,7 +364,7 @@ class Queue(QueueManagement, Generic[T]):
     def consumer(
         self, *, prefetch: int | None = None, selector: str | None = None, priority: int = 0, exclusive: bool = False
     ) -> Consumer[T]:
-        """A subscription of one's own.
+        """Make a consumer: a subscription to the queue, with options of its own.
 
         prefetch: at most so many unsettled at once; None: taken when asked for, no limit.
         selector: only messages for which it is true, such as "kind = 'png' AND width > 1000". It leaves the others, in
@@ -394,7 +394,7 @@ class Queue(QueueManagement, Generic[T]):
     def browse(
         self, *, start: Literal["first", "next"] | int = "first", follow: bool = False, selector: str | None = None
     ) -> Iterator[Message[T]]:
-        """The messages in order, without taking any. Counts nothing; settling what it yields is a SettlementError.
+        """Yield the messages in order, without taking any. Counts nothing; settling them raises SettlementError.
 
         start: "first"; "next": only newcomers; int: from that position.
         follow: True: wait for more, until the queue is shut down.
@@ -433,7 +433,7 @@ class Queue(QueueManagement, Generic[T]):
         return found if selects is None else filter(selects, found)
 
     def browse_arrow(self, *, selector: str | None = None, columns: Sequence[str] | None = None) -> RecordBatchReader:
-        """The messages that are there now, in order, as an Arrow stream, without taking any. Counts nothing.
+        """Return the messages that are there now, in order, as an Arrow stream. Takes none, and counts nothing.
 
         selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
         columns: as for get_arrow().
@@ -455,7 +455,7 @@ class Queue(QueueManagement, Generic[T]):
         return looked_at(self, selector, columns)
 
     def _free(self, selector: str | None) -> Iterator[Message[T]]:
-        """Messages that are there now and nobody holds, in order. Raises as browse()."""
+        """Yields the messages that are there now and that no consumer holds, in order. Raises as browse()."""
         selects = selection(selector, self._membership.member.wall_of)
         self._enter()  # or raises: deleted, closed
         do_upkeep(self._membership)
@@ -487,7 +487,7 @@ class Queue(QueueManagement, Generic[T]):
 def opened_for(
     broker: object, membership: Membership, name: str, codec: AnyCodec, index: int, incarnation: int
 ) -> Queue[Any]:
-    """The queue of a directory entry, with the Broker that its user sees. Raises NotFound when it was deleted."""
+    """Opens the queue of a directory entry, with the Broker that its user sees. Raises NotFound for a deleted one."""
     return Queue._open(broker, membership, name, codec, index, incarnation)
 
 

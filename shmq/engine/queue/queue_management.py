@@ -91,14 +91,14 @@ class QueueManagement(OpenQueue):
 
     @property
     def options(self) -> QueueOptions:
-        """All options, as in force."""
+        """The values of all options that are in force."""
         self._enter()  # or raises: deleted, closed
         options = as_given(decode_settings(self._settings()))
         options["dead_letter"] = dead_letter_name(self)
         return options
 
     def qsize(self) -> int:
-        """How many messages can be received now: exact at rest.
+        """Count the messages that can be received now: exact while no process puts or takes.
 
         Looks at slots in which something changed since this process counted last; the first time at all in use.
         Raises NotFound if the queue was deleted, Closed.
@@ -112,7 +112,7 @@ class QueueManagement(OpenQueue):
         return self._ready()
 
     def statistics(self) -> QueueStatistics:
-        """A snapshot. Counts of messages are taken from the slots themselves; those since the queue exists are sums.
+        """Take a snapshot of the queue. Counts of messages are read from the slots; those since its creation are sums.
 
         Raises NotFound if the queue was deleted, Closed.
 
@@ -192,7 +192,7 @@ class QueueManagement(OpenQueue):
     # ---- manage ------------------------------------------------------------------------------------------------
 
     def purge(self, *, selector: str | None = None) -> int:
-        """Settle everything that is ready or delayed; how many. Consumers keep the messages they hold; newcomers stay.
+        """Settle all ready and delayed messages. Returns how many. Consumers keep what they hold; newcomers stay.
 
         selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
         Raises SelectorError for a malformed or empty selector, NotFound, Closed. The memory is given back before it
@@ -210,7 +210,7 @@ class QueueManagement(OpenQueue):
         return sum(self._purge_at(message.position) for message in self._free(selector))
 
     def move(self, to: Queue[Any], *, selector: str | None = None, limit: int | None = None, copy: bool = False) -> int:
-        """Moves what is ready or delayed to another queue of the broker, in order; how many.
+        """Moves ready and delayed messages to another queue of the broker, in order. Returns how many were moved.
 
         Each message moves in one step: it is in one of the two queues, whichever process dies when. It keeps headers,
         priority, and the rest of its delay and of its time to live. Its id and position are new, attempts and deaths
@@ -267,7 +267,7 @@ class QueueManagement(OpenQueue):
             warn_of_excess(self._membership)
 
     def shutdown(self, *, immediate: bool = False) -> None:
-        """For everybody: put raises ShutDown; takers drain, then iteration ends and get and receive raise ShutDown.
+        """Shut the queue down: put raises ShutDown. Takers drain it; then iteration ends, and get and receive raise it.
 
         immediate: True: takers end at once, messages stay.
         Raises NotFound, Closed. All that wait in put, get or receive are woken. Twice is fine.
