@@ -134,7 +134,7 @@ def this_boot() -> UUID:
 
 
 def segment_name(uuid: UUID) -> str:
-    """The name of the segment that this user makes for a broker."""
+    """Returns the name of the segment that this user makes for a broker."""
     return f"shmq-{os.geteuid()}-{uuid.hex}"
 
 
@@ -156,7 +156,7 @@ def default_memory() -> int:
 
 
 def check_of(key: bytes) -> bytes:
-    """The check of a key, as a segment's header has it: the key is known by it, and not found.
+    """Computes the check of a key for a segment's header: it confirms the key, and does not reveal it.
 
     Raises BrokerError without OpenSSL's libcrypto.
     """
@@ -217,7 +217,7 @@ def is_memory(kind: int) -> bool:
 
 
 def shm_type() -> int:
-    """The type of the file system at /dev/shm."""
+    """Returns the type of the file system at /dev/shm."""
     directory = os.open(SHM_DIRECTORY, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         return filesystem_type(directory)
@@ -310,7 +310,7 @@ def observe(name: str, home: Home | None = ANONYMOUS) -> Observer:
 
 
 def list_segments() -> list[str]:
-    """The names of all segments of this host, of whatever user, sorted."""
+    """Lists the names of all segments of this host, of all users, sorted."""
     return sorted(name for name in os.listdir(SHM_DIRECTORY) if is_segment_name(name))
 
 

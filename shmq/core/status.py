@@ -46,7 +46,7 @@ class SegmentExists(BrokerError):
 
 
 def parts_of(trail: str) -> tuple[str, str, str]:
-    """A trail's three parts: what happened, the figures, the remedy. The native core parts them by newlines."""
+    """Splits a trail at its newlines into three parts: what happened, the figures, the remedy."""
     what, _, rest = trail.partition("\n")
     figures, _, remedy = rest.partition("\n")
     return what, figures, remedy

@@ -29,7 +29,7 @@ _SINCE, _POSITION, _ATTEMPTS, _LENT, _STOP = range(5)
 
 
 def lease_of(queue: OpenQueue) -> float:
-    """Seconds; NEVER: none, also where the queue was deleted."""
+    """Returns the queue's lease in seconds; NEVER: it has none, or was deleted."""
     try:
         lease = settings_of(queue)["lease"]
     except ShmqError:

@@ -62,7 +62,7 @@ def check_importable(context: BaseContext) -> None:
 
 
 def _check_frozen(argv: list[str]) -> None:
-    """Of a program that is packed into an executable: multiprocessing starts that one in place of Python, and
+    """Checks a program that is packed into an executable: multiprocessing starts that one in place of Python, and
     freeze_support() makes a child of it. Without that each worker is the whole program, which starts workers again.
     """
     if any(word == "--multiprocessing-fork" or word.startswith("from multiprocessing.") for word in argv[1:]):

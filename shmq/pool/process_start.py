@@ -32,7 +32,7 @@ def may_have_children() -> Iterator[None]:
 
 
 def served(context: BaseContext) -> BaseContext:
-    """The context, or that of spawn in a forked child whose parent has a server: it can neither use nor replace it.
+    """Returns the context. In a forked child whose parent has a server it is spawn's: the child cannot use the server.
 
     Raises OSError as sockets_fit().
     """

@@ -19,7 +19,7 @@ _LINES = 5.0  # seconds between lines
 
 
 def bar(**options: Any) -> Any:
-    """A bar on stderr: a title, how much is done, what the field `said` has. options: of rich's Progress."""
+    """Makes a bar on stderr: a title, how much is done, the text of the field `said`. options: of rich's Progress."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar

@@ -77,7 +77,7 @@ def _unfinished_kind(kind: type) -> tuple[str, str] | None:
 
 
 def unfinished(result: object, name: str, call: Callable[..., Any]) -> str | None:
-    """The text of an error if a handler's result stands for work that is not done, such as a coroutine; else None.
+    """Returns the text of an error if a result stands for work that is not done, such as a coroutine; else None.
 
     It looks at the result, and at the members of a list, tuple, set, deque or dict, but no deeper. It closes
     coroutines and generators.

@@ -35,7 +35,7 @@ class Tally:
         self._words = words
 
     def begin(self, message_id: int, intent: Outcome = "handled") -> None:
-        """A message is in hand.
+        """Notes that a message is in hand.
 
         intent: what has become of it if this process dies now, and the message does not come back.
         """

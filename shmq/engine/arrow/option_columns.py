@@ -25,7 +25,7 @@ _Texts = tuple[Any, Any, Any]  # is there one (bool each), ends (int32, one more
 
 
 def options_of(batch: pyarrow.RecordBatch, content: int) -> RowOptions | None:
-    """The options of all rows; None: some are not plain, or unfit, and the rows are put one by one.
+    """Returns the options of all rows; None: some are not plain, or unfit, and the rows are put one by one.
 
     Arguments:
         batch: its columns besides `body` are looked at.
@@ -102,7 +102,7 @@ def _ttls(column: pyarrow.Array | None, rows: int) -> Any:
 
 
 def _contents(column: pyarrow.Array | None, rows: int, content: int) -> tuple[Any, _Texts]:
-    """The code of each body, and the content types that heads have to name."""
+    """Returns the code of each body, and the content types that heads have to name."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

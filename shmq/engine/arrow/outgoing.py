@@ -66,7 +66,7 @@ def check_columns(types: Mapping[str, str]) -> None:
 
 
 def checked(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """The same batches, if their texts are text: Arrow and Spark keep any bytes in a string. Raises ValueError naming
+    """Yields the batches if their texts are UTF-8: Arrow and Spark keep any bytes in a string. Raises ValueError naming
     column and row, from 0 on."""
     import pyarrow as pa
 

@@ -35,7 +35,7 @@ _WANTED: Final = {
 
 
 def batches_in(given: Any) -> Iterator[pyarrow.RecordBatch]:
-    """The batches of an Arrow stream, of an array of structs, or of an iterable of such. Raises TypeError."""
+    """Yields the batches of an Arrow stream, of an array of structs, or of an iterable of such. Raises TypeError."""
     import pyarrow as pa
 
     if hasattr(given, "__arrow_c_stream__"):
@@ -59,7 +59,7 @@ def _no_stream(given: object) -> TypeError:
 
 
 def plain(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
-    """The same rows in the types that outgoing() and bodies_of() know.
+    """Converts rows into the types that outgoing() and bodies_of() know.
 
     Raises ValueError naming the column and the remedy.
     """

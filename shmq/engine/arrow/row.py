@@ -86,7 +86,7 @@ def _death_of(head: HeaderBlock) -> dict[str, object] | None:
 
 
 def deaths_of(ends: bytes, heads: bytes) -> list[dict[str, object] | None]:
-    """The column `death` of heads that lie one behind the other; see heads_as_columns()."""
+    """Makes the column `death` of heads that lie one behind the other; see heads_as_columns()."""
     return [_death_of(decode_headers(heads[begin:end])) for begin, end in pairwise(memoryview(ends).cast("i"))]
 
 
@@ -107,7 +107,7 @@ BY_NAME: Final = (Field("death", _DEATH, lambda e: _death_of(e.head)),)  # read 
 
 
 def fields_of(names: Sequence[str]) -> list[Field]:
-    """The fields of these names, in this order. Raises ValueError for one that there is not, or that comes twice."""
+    """Returns the fields of these names, in this order. Raises ValueError for an unknown name, or one given twice."""
     known = {field.name: field for field in (*FIELDS, *BY_NAME)}
     wrong = [name for name in names if name not in known]
     if wrong:
@@ -118,7 +118,7 @@ def fields_of(names: Sequence[str]) -> list[Field]:
 
 
 def ddl(names: Sequence[str] | None = None) -> str:
-    """The schema as Spark's DDL; names: of some columns, in their order."""
+    """Returns the schema as Spark's DDL; names: of some columns, in their order."""
     fields: Sequence[Field] = FIELDS if names is None else fields_of(names)
     return ", ".join(f"`{field.name}` {field.type}" for field in fields)
 

@@ -132,7 +132,7 @@ def wall_clock_of(broker: Broker) -> WallOf:
 
 
 def bounds_of(queue: Queue[Any]) -> tuple[int, int]:
-    """The position of the first entry, and that of the next newcomer; equal: there is none."""
+    """Returns the position of the first entry, and that of the next newcomer; equal: the queue is empty."""
     census = census_of(queue)
     first = census["first_position"]
     return (census["next_position"] if first == _NEVER else first), census["next_position"]
@@ -145,7 +145,7 @@ def levels_of(queue: Queue[Any]) -> list[tuple[int, int]]:
 
 
 def settle_the_dead(queue: Queue[Any]) -> None:
-    """An entry that a killed mover had in hand is in one of its two queues from now on, and visible."""
+    """Reaps dead movers: an entry that one had in hand is then visible in one of its two queues."""
     reap(membership_of(queue).live())
 
 
@@ -160,7 +160,7 @@ def discard_at(queue: Queue[Any], position: int) -> bool:
 
 
 def entries_between(queue: Queue[Any], begin: int, end: int) -> Iterator[Browsed]:
-    """The entries from position `begin` on and before `end`, in order, without taking any."""
+    """Yields the entries from position `begin` on and before `end`, in order, without taking any."""
     while begin < end:
         begin, seen = browse_entry(queue, begin)
         if seen is None or seen[0] >= end:

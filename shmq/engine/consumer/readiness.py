@@ -178,7 +178,7 @@ class Readiness:
             self._ended.put(None)
 
     def _raise(self, resets: int) -> bool:
-        """False: the taker has looked again since then, and may have found nothing more.
+        """Makes the descriptor readable. False: the taker has looked again since, and may have found nothing more.
 
         A thread that resets does so in the order event, resets, element, so that one of the two sees the other. No
         reset leaves a thread that rests beside a descriptor that is not readable. The model is
@@ -202,7 +202,7 @@ class Readiness:
         return True
 
     def _parts(self) -> tuple[Part, ...] | None:
-        """None: it shall end. No reference to the taker stays here: it may be garbage while the thread sleeps."""
+        """Returns the taker's parts; None: the thread shall end. It keeps no reference to the taker while it sleeps."""
         taker = self._taker() if not self._stopping else None
         return None if taker is None else taker.parts()
 
@@ -228,7 +228,7 @@ class Readiness:
         return True
 
     def _is_late(self) -> bool:
-        """Nobody has come for the patience; or one of its threads waits, and is woken sooner by another way."""
+        """Says whether no thread came for the message within the patience, or one waits in a receive by itself."""
         until = clock.monotonic() + (0 if self._is_inside() else self._patience)
         while self._raised and not self._stopping:
             left = until - clock.monotonic()

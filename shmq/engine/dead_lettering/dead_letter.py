@@ -69,7 +69,7 @@ class DeadLetter:
 
 
 def default_name(name: str) -> str:
-    """The queue for the dead of a queue that names none. A name that is too long for the suffix is shortened."""
+    """Returns the default name of a queue for the dead. A name that is too long for the suffix is shortened."""
     room = NAME_MAX - len(SUFFIX)
     shortened = name.encode()[:room].decode(errors="ignore")
     if shortened + SUFFIX == name:  # as long as a name can be, with the suffix: it would be its own
@@ -197,7 +197,7 @@ def _tell(letter: DeadLetter, full: Exception | None = None) -> None:
 
 
 def _keep(letter: DeadLetter) -> bool:
-    """Until there is room. In the name of the process: its consumer may be closed before, and the row be another's."""
+    """Keeps a dead message until there is room, in the name of the process: its consumer may be closed before."""
     mine = steal(letter.queue, letter.delivery.position)
     if mine is None:
         return False  # deleted with its queue

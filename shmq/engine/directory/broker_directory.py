@@ -200,7 +200,7 @@ class BrokerDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[HeldLock | None]:
-        """The directory, checked, with its lock held; None when it was deleted meanwhile."""
+        """Yields the checked directory with its lock held; None when it was deleted meanwhile."""
         try:
             dir_fd = open_directory(self.path)
         except FileNotFoundError:
@@ -247,7 +247,7 @@ class BrokerDirectory:
         return self._create_first(held, asked)
 
     def _join_unrecorded(self, held: HeldLock, proof: UUID | None, asked: BrokerSettings) -> Member | None:
-        """The broker of this directory whose record was removed, or another one put in its place. None: none.
+        """Joins the broker of this directory whose record was removed or replaced. None: there is no such broker.
 
         Arguments:
             proof: the directory's uuid, where a record says it.

@@ -43,7 +43,7 @@ _NAMES: Final = (SEGMENT_NAME, re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?"), re.comp
 
 
 def disk_of(path: str, segment: str) -> str:
-    """The directory for the messages of one segment.
+    """Returns the directory for the messages of one segment.
 
     Arguments:
         path: of the broker's directory.
@@ -53,7 +53,7 @@ def disk_of(path: str, segment: str) -> str:
 
 
 def linked_disk(dir_fd: int) -> str | None:
-    """The folder elsewhere in which a broker has what flows to disk. None: in its own directory.
+    """Returns the folder elsewhere for messages that flow to disk. None: they lie in the broker's own directory.
 
     Arguments:
         dir_fd: of the broker's directory.
@@ -129,7 +129,7 @@ def _check_folder(folder: str, broker: os.stat_result) -> None:
 
 
 def private_disk(disk_path: str | None = None) -> str:
-    """The folder of this user's anonymous brokers: one for each /dev/shm, for containers may share what it lies in.
+    """Returns the folder of this user's anonymous brokers: one for each /dev/shm, for containers may share its parent.
 
     Arguments:
         disk_path: what it lies in; None: the directory of temporary files.

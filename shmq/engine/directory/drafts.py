@@ -29,7 +29,7 @@ def _names() -> list[str]:
 
 @contextmanager
 def _abandoned(path: str) -> Iterator[bool]:
-    """Whether nobody makes a segment of this file any more; true stays true within the `with` block."""
+    """Yields whether no process makes a segment of this file any more; true stays true within the `with` block."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -55,7 +55,7 @@ def _is_unlocked(descriptor: int) -> bool:
 
 @contextmanager
 def _record_draft(directory: str) -> Iterator[tuple[int, str] | None]:
-    """The draft of a broker's record, with the lock held under which it is written; None: none, or somebody writes."""
+    """Yields the draft of a broker's record, with its lock held; None: there is none, or another process writes it."""
     with ExitStack() as stack:
         dir_fd = None
         with suppress(OSError):

@@ -81,7 +81,7 @@ def _read_only(path: str) -> BrokerError:
 
 
 def open_lock(path: str, dir_fd: int) -> int:
-    """The lock file that is there. Raises FileNotFoundError, BrokerError if it is none that shmq has made.
+    """Opens the present lock file. Raises FileNotFoundError, BrokerError if shmq has not made the file.
 
     Arguments:
         path: of the directory, for error texts.
@@ -157,7 +157,7 @@ def _patience(path: str, dir_fd: int) -> float:
 
 
 def _wait(path: str, dir_fd: int, lock_fd: int) -> None:
-    """Until the lock is ours; a long wait is told once. Raises BrokerError naming the process that holds it. It was
+    """Waits for the lock; logs a long wait once. Raises BrokerError naming the process that holds the lock. It was
     stopped for longer than the broker's patience, or at work for longer than any work here takes."""
     patience, began, pause, told = _patience(path, dir_fd), clock.monotonic(), 0.001, False
     stopped_since: dict[int, float] = {}

@@ -19,7 +19,7 @@ __all__ = ["directory_at_rest", "orphans", "sweep_discarded", "sweep_orphans", "
 
 @contextmanager
 def directory_at_rest(path: str) -> Iterator[int | None]:
-    """The directory's descriptor with the broker's lock held; None while somebody opens the broker."""
+    """Yields the directory's descriptor with the broker's lock held; None while another process opens the broker."""
     dir_fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         lock_fd = open_lock(path, dir_fd)
@@ -40,7 +40,7 @@ def directory_at_rest(path: str) -> Iterator[int | None]:
 
 @contextmanager
 def _unused(identity: SegmentIdentity, directory: str | None, deleted: bool) -> Iterator[bool]:
-    """Whether the segment's directory does not name it; nobody can change that within the `with` block.
+    """Yields whether the segment's directory does not name it; no process can change that within the `with` block.
 
     One directory may have other paths, and other directories the same path, for processes that share /dev/shm from
     other containers. So a path without a directory, or with another one, proves nothing unless the caller says so.
@@ -77,7 +77,7 @@ def _is_closed(path: str) -> bool:
 
 
 def _names_another(identity: SegmentIdentity, path: str, dir_fd: int) -> bool:
-    """Whether the next open of the directory would not join this segment. An older record with its uuid still does."""
+    """Says whether the next open of the directory would not join this segment. An older record with its uuid does."""
     try:
         record = read_record(path, dir_fd)
     except (ShmqError, OSError):
@@ -104,7 +104,7 @@ def _candidates(directory: str | None) -> Iterator[SegmentIdentity]:
 
 
 def orphans(directory: str | None = None, *, deleted: bool = False) -> list[SegmentIdentity]:
-    """This user's segments that have no member, and that are anonymous or no longer named by their directory.
+    """Lists this user's segments that have no member, and are anonymous or no longer named by their directory.
 
     Arguments:
         directory: only those of this directory, also if it is another one by now; None: of all.

@@ -52,19 +52,19 @@ _LOCAL_FUSE: Final = {"fuseblk", "fuse.fuse-overlayfs", "fuse.ntfs-3g", "fuse.go
 
 
 def check_mode(mode: int) -> int:
-    """The mode of a broker's directory if a broker can have it: 0o700, or 0o770 for a group. Else ValueError."""
+    """Checks the mode of a broker's directory: 0o700, or 0o770 for a group. Raises ValueError for another mode."""
     if mode not in (PRIVATE_MODE, GROUP_MODE):
         raise ValueError(f"mode is {mode:#05o}; a broker is its owner's (mode=0o700) or a group's (mode=0o770)")
     return mode
 
 
 def file_mode(mode: int) -> int:
-    """The mode of a file in a directory of this mode."""
+    """Returns the mode of a file in a directory of this mode."""
     return mode & 0o666
 
 
 def mode_of(found: os.stat_result) -> int:
-    """The broker's mode that this directory allows: a group's if the group may do everything in it."""
+    """Returns the broker's mode that this directory allows: a group's if the group may do everything in it."""
     return GROUP_MODE if found.st_mode & 0o070 == 0o070 else PRIVATE_MODE
 
 
@@ -127,7 +127,7 @@ def check_owner(path: str, found: os.stat_result) -> None:
 
 
 def open_directory(path: str) -> int:
-    """A descriptor of the broker's directory. Raises PermissionError that says who keeps us out of what."""
+    """Opens the broker's directory. Raises PermissionError that names the directory that this user may not enter."""
     try:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except PermissionError:
@@ -145,7 +145,7 @@ def is_directory(path: str) -> bool:
 
 
 def _closed(path: str) -> PermissionError:
-    """The error for a path that we may not look into: names the directory that keeps us out, its rights, the remedy."""
+    """Makes the error for a path that this user may not enter: names the closed directory, its rights, the remedy."""
     door = path
     while not os.access(door, os.F_OK):
         door = os.path.dirname(door)

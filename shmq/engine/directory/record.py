@@ -66,7 +66,7 @@ class SegmentRecord:
     epoch: int = 0  # how many segments were lost before it; part of each message id
 
     def home(self, dir_fd: int) -> Home:
-        """The home that the segment's header has to name.
+        """Returns the home that the segment's header has to name.
 
         Arguments:
             dir_fd: of the directory in which this record was found.
@@ -104,7 +104,7 @@ def _read_bytes(path: str, dir_fd: int, name: str = RECORD_NAME) -> bytes | None
 
 
 def is_begun(raw: bytes) -> bool:
-    """Whether a file holds what shmq writes into `segment`, `lock` and their drafts, as far as a death let it come.
+    """Says whether a file holds what shmq writes into `segment`, `lock` and their drafts, be it cut off by a death.
 
     Nothing else is shmq's to replace or to remove, whatever its name is.
     """
@@ -112,7 +112,7 @@ def is_begun(raw: bytes) -> bool:
 
 
 def has_begun_record(path: str, dir_fd: int) -> bool:
-    """Whether the file in place of the record is one that shmq has written, damaged or not."""
+    """Says whether shmq has written the file in place of the record, damaged or not."""
     raw = _read_bytes(path, dir_fd)
     return raw is not None and is_begun(raw)
 
@@ -172,7 +172,7 @@ def _parse(content: dict[str, Any]) -> SegmentRecord:
 
 
 def read_record(path: str, dir_fd: int) -> SegmentRecord | None:
-    """The record in the directory, or its copy where it was removed, emptied or cut off; None if there is none.
+    """Reads the record in the directory, or its copy where it was removed, emptied or cut off; None: there is none.
 
     Arguments:
         path: of the directory, for error texts.
@@ -202,7 +202,7 @@ def read_copy(path: str, dir_fd: int) -> SegmentRecord | None:
 
 
 def is_record(path: str, dir_fd: int, *, anyhow: bool) -> bool:
-    """Whether the directory has a record, of this version or of another one; or a draft of its first one.
+    """Says whether the directory has a record, of this version or of another one; or a draft of its first one.
 
     Arguments:
         anyhow: a file with anything in it counts as a damaged one.

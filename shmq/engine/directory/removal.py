@@ -165,7 +165,7 @@ def destroy(path: str, *, force: bool = False) -> Removal:
 
 
 def _is_brokers(path: str, force: bool) -> bool:
-    """Whether the directory is a broker's, as its files prove. Raises CorruptionError if only `force` could say so."""
+    """Says whether the files prove a broker's directory. Raises CorruptionError if only `force` could decide that."""
     dir_fd = open_directory(path)
     try:
         record = is_record(path, dir_fd, anyhow=force)
@@ -264,7 +264,7 @@ def _is_usable(name: str) -> bool:
 
 
 def _mapped_by(name: str) -> list[int]:
-    """The processes that have a segment mapped whose own table of members cannot be read."""
+    """Lists the processes that have a segment mapped whose own table of members cannot be read."""
     import re
 
     found = []

@@ -25,7 +25,7 @@ __all__ = ["record_of", "unrecorded"]
 
 
 def unrecorded(directory: os.stat_result, proof: UUID | None = None) -> Iterator[SegmentIdentity]:
-    """The segments whose headers name this directory, and prove it; those that are in use come first.
+    """Lists the segments whose headers name this directory, and prove it; those that are in use come first.
 
     Device and inode alone prove nothing, for a new directory may get the inode of one that was deleted. Members prove
     them: they have the directory open, so its inode is no other directory's.
@@ -46,7 +46,7 @@ def unrecorded(directory: os.stat_result, proof: UUID | None = None) -> Iterator
 
 
 def record_of(member: Member, identity: SegmentIdentity) -> SegmentRecord:
-    """The record of this segment, made anew from its header."""
+    """Makes the record of this segment anew from its header."""
     header = member.header()
     budget = header["disk"]
     return SegmentRecord(

@@ -122,7 +122,7 @@ def _full(queue: QueueHandle, name: str, membership: Membership, status: str) ->
 
 
 def full_disk(name: str, membership: Membership) -> Full:
-    """The budget is used up, or the file system has only its last tenth left."""
+    """Makes the error for a full disk: the budget is used up, or only a tenth of the file system is free."""
     from shmq.engine.directory.disk import disk_bytes, file_system  # imported here: most programs never see this error
 
     header, place = membership.member.header(), membership.disk
@@ -150,7 +150,7 @@ def full_disk(name: str, membership: Membership) -> Full:
 
 
 def no_memory_for_queue(lacking: Full | OutOfSpace, member: Member, name: str, broker: str) -> Full | OutOfSpace:
-    """The error of a queue that could not be made: what has the memory, and what makes room for it."""
+    """Makes the error for a queue that finds no memory: names the users of memory, and what makes room."""
     usage = member.usage()
     who, remedy = memory_users(member, name)
     what = f"no memory for queue {name!r} in the broker {broker}"
@@ -176,7 +176,7 @@ def _way_to_wait(overflow: str | None) -> str:
 
 
 def _room_in_the_ring(wait: str, maxsize: int, slots: int) -> str:
-    """The remedy where all slots are in use, whose number was fixed when the queue was made."""
+    """Returns the remedy where all slots are in use, whose number was fixed when the queue was made."""
     remedy = f"let more consumers take messages, {wait}, or make the queue anew "
     if maxsize != 0:  # the option was given after the queue was made
         return f"{remedy}with maxsize={maxsize}, which then fixes its slots"
@@ -288,6 +288,6 @@ def failure_of(
 
 
 def dropped_text(count: int, queue: str) -> str:
-    """The words for messages that nobody settled: they went back."""
+    """Returns the text about messages that were dropped unsettled and went back."""
     went = "was dropped unsettled; it went back" if count == 1 else "were dropped unsettled; they went back"
     return f"{quantity(count, 'message')} of queue {queue!r} {went}"

@@ -81,7 +81,7 @@ class OpenQueue(QueueHandle):
 
 
 def open_queue(membership: Membership, name: str, index: int, incarnation: int) -> OpenQueue:
-    """The queue of a directory entry, with the default codec. Raises NotFound when it was deleted meanwhile."""
+    """Opens the queue of a directory entry, with the default codec. Raises NotFound when it was deleted meanwhile."""
     return OpenQueue._opened(membership, name, None, index, incarnation)
 
 

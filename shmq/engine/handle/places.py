@@ -14,7 +14,7 @@ PLACE_BITS: Final = 48  # of the position in a level; 10 million messages a seco
 
 
 def first_of(ends: tuple[int, ...]) -> list[int]:
-    """The first place of each level; ends: as Queue._ends() has them."""
+    """Returns the first place of each level; ends: as Queue._ends() has them."""
     return [depth << PLACE_BITS for depth in range(len(ends))]
 
 

@@ -24,7 +24,7 @@ _SLACK: Final = 1.0  # seconds by which the clock of the wall may have been set 
 
 
 def endings(member: Member, message_id: int) -> tuple[tuple[int, ...], int | None]:
-    """The processes that died with a message, in order, and the signal that ended the last of them; None: not known."""
+    """Returns the processes that died with a message, in order, and the signal of the last death; None: not known."""
     notes = death_records(member, message_id)
     pids = tuple(pid for pid, _, _ in notes)
     if not notes:
@@ -34,13 +34,13 @@ def endings(member: Member, message_id: int) -> tuple[tuple[int, ...], int | Non
 
 
 def came_back(member: Member, message_id: int, pid: int) -> bool:
-    """Whether a message is in its queue again since that process died with it, or as it moved it to the dead."""
+    """Says whether a message came back to its queue because that process died with it, or while it dead-lettered it."""
     notes = death_records(member, message_id) + death_records(member, message_id | DEATH_RECORD_MOVER)
     return any(dead == pid for dead, _, _ in notes)
 
 
 def completed(member: Member, death: Death) -> Death:
-    """The death with its signal, if that was told after the message was dead-lettered."""
+    """Returns the death with its signal, if that was noted after the message was dead-lettered."""
     if death.signal is not None or not death.pids:
         return death
     # Signals that were told before were looked at when the message was dead-lettered.

@@ -15,7 +15,7 @@ _OF_SPARK = re.compile(r"\.(spark|stage)\.")
 
 
 def memory_users(member: Member, asking: str) -> tuple[str, str]:
-    """The users of a broker's memory, the largest first, and remedies that make room; "" where there is none to name.
+    """Returns the users of a broker's memory, the largest first, and remedies that make room; "": there is none.
 
     Arguments:
         asking: the queue that lacks memory.

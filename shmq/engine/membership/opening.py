@@ -28,7 +28,7 @@ def join_anonymous(settings: BrokerSettings) -> Membership:
 
 
 def _joined(path: str | None, member: Member, key: EncryptionKey | None, *, rows: bool = True) -> Membership:
-    """A new membership, with the key of what goes to disk.
+    """Makes a new membership, with the key of what goes to disk.
 
     Arguments:
         rows: it needs messages that lie there. False: it may do without the key.
@@ -113,7 +113,7 @@ def _join_segment(name: str, key: EncryptionKey | None = None) -> Membership:
 
 
 def join_directory(path: str, settings: BrokerSettings, *, create: bool, rows: bool = True) -> Membership:
-    """The broker in a directory. Joining it again in this process gives another handle on the same membership.
+    """Joins the broker in a directory. Joining it again in this process gives another handle on the same membership.
 
     Arguments:
         path: of the directory.

@@ -49,7 +49,7 @@ def entry_selection(selector: str | None, wall_of: WallOf) -> Callable[[Browsed]
 
 
 def selection(selector: str | None, wall_of: WallOf) -> Selects | None:
-    """A function that says whether a message is selected; None where there is no selector, as in loaded().
+    """Returns a function that says whether a message is selected; None where there is no selector, as in loaded().
 
     wall_of: as above.
 

@@ -464,7 +464,7 @@ class Queue(QueueManagement, Generic[T]):
         return found if selects is None else filter(selects, found)
 
     def _browsed(self, places: list[int], ends: tuple[int, ...] | None, *, free: bool = False) -> Iterator[Message[T]]:
-        """places: where to go on, by level, the most important first; ends: where to stop; None: nowhere.
+        """Yields messages from `places` on, by level, the most important first. ends: where to stop; None: nowhere.
 
         free: what consumers hold is passed by.
         """
@@ -492,5 +492,5 @@ def opened_for(
 
 
 def put_settings(queue: Queue[Any], options: Mapping[str, object] | PutOptions, *, single: bool = False) -> PutSettings:
-    """The options of a put, as far as the queue knows of them; single: of put(). Raises TypeError, ValueError."""
+    """Checks the options of a put for the queue; single: those of put(). Raises TypeError, ValueError."""
     return queue._put_settings(options, single=single)
