@@ -41,7 +41,7 @@ static shmq_consumer_shm *next_consumer(const shmq_queue *q, uint32_t *row) {
     return NULL;
 }
 
-/* Is consumer `a` served before `b`? Priority decides, then age. */
+/* Says whether consumer `a` is served before `b`. Priority decides, then age. */
 static bool goes_before(const shmq_consumer_shm *a, const shmq_consumer_shm *b) {
     return priority_of(a) != priority_of(b)
                ? priority_of(a) > priority_of(b)
@@ -89,7 +89,8 @@ static bool was_passed(const shmq_queue *q, shmq_consumer_shm *row) {
     return is_waited_out(q, row, &word, &fresh);
 }
 
-/* False: the consumer's process died, and makes no step any more. This process asks for its reaping. */
+/* Says whether the consumer's process lives. False: it died, and makes no step any more. This process asks for its
+ * reaping. */
 static bool find_alive(shmq_queue *q, const shmq_consumer_shm *consumer) {
     if (is_subscribed(q, consumer)) {
         return true;
@@ -220,7 +221,7 @@ static bool is_level_in_hand(const shmq_ring *r, uint32_t owner) {
     return false;
 }
 
-/* No user can close this consumer, and it has nothing in hand: it does not keep another from being exclusive. */
+/* Says whether this consumer is implicit and holds no message: then another consumer may be exclusive beside it. */
 static bool is_idle_implicit(shmq_queue *q, uint32_t r, const shmq_consumer_shm *row) {
     bool idle = shmq_load_relaxed((shmq_a32 *)&row->implicit) != 0;
     shmq_ring level;
@@ -400,7 +401,7 @@ void shmq_ranks_step(shmq_queue *q, uint32_t owner) {
     }
 }
 
-/* May this consumer take anything, and has it not looked at everything yet? Else nothing has to be left to it. */
+/* Says whether this consumer may take, and has not looked at everything yet. If not, no entry is left to it. */
 static bool may_take(shmq_queue *q, uint32_t row) { return shmq_is_served(q, row) && !shmq_wants_nothing(q, row); }
 
 bool shmq_defer_to_rank(shmq_queue *q, uint32_t owner) {
@@ -444,8 +445,8 @@ static uint32_t highest_idle(shmq_queue *q, int32_t *priority) {
     return best;
 }
 
-/* Is a consumer above this priority awake that wants an entry and has not looked at everything? Then the caller waits for
- * it. False: there is none, or none that has to be waited for any longer. */
+/* Says whether a consumer above this priority is awake, wants an entry and has not looked at everything. Then the
+ * caller waits for it. False: there is none, or none that has to be waited for any longer. */
 static bool await_above(shmq_queue *q, int32_t priority) {
     for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
         shmq_sleepers_shm *sleepers = &q->page->sleepers[chunk];

@@ -139,8 +139,8 @@ static bool forget_before(shmq_file_level *b, uint64_t low) {
     return done;
 }
 
-/* SHMQ_EMPTY: no file begins below `below`. Other processes write files, too: the directory is read again unless a
- * known file answers. */
+/* Finds a file by its first key. SHMQ_EMPTY: no file begins below `below`. Other processes write files, too: the
+ * directory is read again unless a known file answers. */
 static shmq_status find_file(shmq_file_level *b, uint64_t from, uint64_t below, bool above, uint64_t *first) {
     if (b->files.count > 1 && shmq_known_choose(&b->files, from, below, above, first) &&
         *first != b->files.firsts[b->files.count - 1]) {

@@ -4,7 +4,8 @@
 
 #include "flow/flow.h"
 
-/* For shmq_member.backing_of; the directory is shmq_member.spill. The caller holds the mover's lock of the queue. */
+/* Implements shmq_member.backing_of; the directory is shmq_member.spill. The caller holds the mover's lock of the
+ * queue. */
 shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing);
 void shmq_file_backing_free(shmq_queue *q);
 /* Bytes of the queue's files. Needs no lock. */

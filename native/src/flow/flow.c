@@ -27,7 +27,8 @@ shmq_status shmq_flow_encrypted(shmq_member *m, shmq_cipher *cipher) {
     return SHMQ_OK;
 }
 
-/* No row is left: the files go at once, since their space counts, and nobody may ever look at the queue again. */
+/* Ends flows without rows: deletes their files at once, since their space counts, and nobody may ever look at the queue
+ * again. */
 static void end_flows(shmq_mover *t) {
     for (uint32_t depth = 0; depth < t->q->levels; depth++) {
         if (shmq_turn_to(t, shmq_level(t->q, depth)) == SHMQ_OK) {

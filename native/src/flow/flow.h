@@ -51,9 +51,9 @@ typedef struct shmq_row_life {
     bool gone; /* it was fetched, and is here no more */
 } shmq_row_life;
 
-/* Where rows are kept. The mover of that queue makes all calls, one at a time. Each answers SHMQ_OK, or why it failed; then all rows
- * in [low, P) are as they were. The next mover, in whichever process, sees all that one has written or erased; a mover
- * may die in any call. native/tests/backing_contract.h holds each store to it. */
+/* A backing keeps rows. The mover of that queue makes all calls, one at a time. Each answers SHMQ_OK, or why it failed;
+ * then all rows in [low, P) are as they were. The next mover, in whichever process, sees all that one has written or
+ * erased; a mover may die in any call. native/tests/backing_contract.h holds each store to it. */
 typedef struct shmq_backing {
     void *context;
     /* One transaction: rows with keys at or above `from` and below `low` are deleted, if there may be some (`sweeps`), then these are
@@ -110,7 +110,8 @@ shmq_status shmq_flow_discard(shmq_ring *back, uint64_t place, shmq_discard_memo
 /* The first row at or above *place, for a browser or checker: headers and body are the calling thread's until its next call. d->depth is
  * SHMQ_ON_DISK. SHMQ_EMPTY: there is none. SHMQ_IN_USE: other movers were at work for the patience. */
 shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d);
-/* When the first row of each level was put, the earliest of these; 0: none is on disk, or other movers were at work for the patience. */
+/* Returns when the oldest of the levels' first rows was put; 0: none is on disk, or other movers were at work for the
+ * patience. */
 uint64_t shmq_flow_oldest(shmq_queue *q);
 #define SHMQ_ON_DISK UINT32_MAX
 /* The mover settles all that is ready, on disk and in memory, while no other process moves anything; adds how many to *purged. Needs no
@@ -118,8 +119,8 @@ uint64_t shmq_flow_oldest(shmq_queue *q);
 typedef shmq_status shmq_purge_memory(shmq_queue *q, uint64_t *purged);
 shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *purged);
 
-/* Of a queue that was deleted: nothing is left on disk, unless a mover is at work just now; then the next queue in its place in
- * the directory removes it. */
+/* Removes the rows of a queue that was deleted from the disk, unless a mover is at work just now; then the next queue
+ * in its place in the directory removes it. */
 void shmq_flow_remove(shmq_queue *q);
 /* Bytes of files. */
 uint64_t shmq_disk_bytes(const shmq_queue *q);
@@ -186,11 +187,11 @@ bool shmq_is_fetched(const shmq_slot_shm *slot);
 bool shmq_is_next_of_group(const shmq_slot_shm *slot);
 /* Returns the ordinal from the record of a slot of the front ring. */
 shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot);
-/* How many rows came in by themselves, in `erased`: of all, or with SHMQ_PROP_WAITED of those that waited. */
+/* Returns in `erased` how many rows came in by themselves: of all, or with SHMQ_PROP_WAITED of those that waited. */
 shmq_ordinal shmq_last_fetched(const shmq_ring *front, uint32_t props);
-/* How many were erased with the one in this slot. */
+/* Notes how many rows were erased, the one in this slot among them. */
 void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot);
-/* How many more entries that come in by themselves one part of so many of the front ring's slots has room for. */
+/* Counts for how many more fetched entries one part of so many of the front ring's slots has room. */
 uint32_t shmq_fetched_room(shmq_mover *t, uint32_t part);
 /* Looks whether the last fetched entry has left the front ring: then its positions are in the order of places. */
 void shmq_front_look_at_order(shmq_ring *front);
@@ -219,7 +220,7 @@ shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_
 uint64_t shmq_bytes_free(const shmq_queue *q);
 /* Rows with keys below this one are settled. Answers how many they were. */
 shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped);
-/* The same of these, the lowest rows that there are; needs no look at them. */
+/* Drops these, the lowest rows that there are, without a look at them. */
 void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t count);
 /* Ends the flow if no row is left. */
 void shmq_rows_end_flow(shmq_mover *t);

@@ -114,8 +114,8 @@ void shmq_flow_named(shmq_ring *back) {
     }
 }
 
-/* How many slots from the tail on can be filled in one turn: at most half of the ring. So the slot before the tail
- * stays. */
+/* Counts the slots from the tail on that can be filled in one turn: at most half of the ring. So the slot before the
+ * tail stays. */
 shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
     uint64_t most = shmq_slot_count(front) / 2, wanted = *count < most ? *count : most;
     *count = 0;

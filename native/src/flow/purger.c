@@ -7,7 +7,7 @@
 #include "ring/ring.h"
 #include "segment/alert_time.h"
 
-/* From here on the level flows, and its oldest entries go first. The slots that come free are those under the tail,
+/* Begins the level's flow: from here on its oldest entries go first. The slots that come free are those under the tail,
  * which need not be carried over what waits for takers. */
 static shmq_status enter(shmq_mover *t) {
     shmq_ring_shm *ring = t->back->shm;
@@ -38,8 +38,8 @@ static shmq_status move_oldest(shmq_mover *t, bool ring_full) {
     return status;
 }
 
-/* For the turn's level. Delayed entries go first, since they are wanted last: those in the producer's way; where nothing
- * else can go, all. */
+/* Makes room in the turn's level. Delayed entries go first, since they are wanted last: those in the producer's way;
+ * where nothing else can go, all. */
 static shmq_status make_room(shmq_mover *t, bool ring_full) {
     if (shmq_waiting_flush(t, t->back, SHMQ_TURN_ENTRIES) == SHMQ_OK) {
         return SHMQ_OK;

@@ -29,7 +29,7 @@ bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count, const shm
 /* Reads the whole file, if it is as long as its index says. SHMQ_CORRUPT: it makes no sense, or is of another level. SHMQ_OS:
  * errno says why; 0: the file ended too early. */
 shmq_status shmq_row_file_read(shmq_row_file *f, int fd, uint64_t size, const shmq_row_cipher *by);
-/* Of a file that was read: its rows are decrypted; a changed row has a wrong checksum. SHMQ_DENIED: it needs another key. */
+/* Decrypts the rows of a file that was read; a changed row has a wrong checksum. SHMQ_DENIED: it needs another key. */
 shmq_status shmq_row_file_open(shmq_row_file *f, const shmq_row_cipher *by);
 /* Reads the marks of a file again. False: errno says why; 0: the marks make no sense. */
 bool shmq_row_file_look_again(shmq_row_file *f, int fd);

@@ -10,10 +10,10 @@
 
 /* Remembers where the rows of this member lie: BASE/one/two, of which BASE need not be there yet. Called once. */
 void shmq_rows_base_open(shmq_member *m);
-/* For openat(2) and its like, with shmq_rows_base_path() as path. -1 and EBADF: something else closed the descriptor,
- * and what has its number now is not ours. */
+/* Returns the descriptor for openat(2) and its like, with shmq_rows_base_path() as path. -1 and EBADF: something else
+ * closed the descriptor, and what has its number now is not ours. */
 int shmq_rows_base(const shmq_member *m);
-/* Of the segment's part: below the base, or absolute where there was none to open. */
+/* Returns the path of the segment's part: below the base, or absolute where there was none to open. */
 const char *shmq_rows_base_path(const shmq_member *m);
 /* Writes such a `path` in full, as users know it now. */
 void shmq_rows_base_text(const shmq_member *m, const char *path, char text[PATH_MAX]);

@@ -13,14 +13,15 @@ DIR *shmq_rows_directory_open(int base, const char *path);
  * also deletes what earlier queues of this index have left, and makes anew what a process that was killed has not given
  * its mode. False: see errno. */
 bool shmq_rows_directory_make(int base, const char *path, struct stat *as, bool sweeps);
-/* The same for an anonymous broker: the directory above its own is one that all users share. The broker's folder there
- * must be this user's alone, else false and EEXIST. */
+/* Makes the directory for an anonymous broker: the directory above its own is one that all users share. The broker's
+ * folder there must be this user's alone, else false and EEXIST. */
 bool shmq_rows_directory_make_private(int base, const char *path, struct stat *as, bool sweeps);
 /* Deletes the directory and the files in it with names of row files. Another file stays, and the directory with it. */
 void shmq_rows_directory_delete(int base, const char *path);
 /* Sums the bytes of the row files in the directory. */
 uint64_t shmq_rows_directory_bytes(int base, const char *path);
-/* Is it the directory of a queue, or of one of its levels? True only of names that path_of() of file_backing.c makes. */
+/* Says whether the name is that of a queue's directory, or of a level's. True only of names that path_of() of
+ * file_backing.c makes. */
 bool shmq_rows_is_of_queue(const char *name, unsigned *index, unsigned *incarnation);
 /* Writes the name of a row file, which is made of the file's first place. */
 void shmq_rows_file_name(char name[17], uint64_t place);

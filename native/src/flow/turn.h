@@ -22,7 +22,8 @@ typedef struct shmq_mover {
 
 /* Says whether this queue may flow. A member without a directory keeps it in memory. */
 bool shmq_may_flow(const shmq_queue *q);
-/* SHMQ_OK: this process is the mover, and nothing is half done. SHMQ_IN_USE: the mover notifies when its turn is over. */
+/* Begins a turn. SHMQ_OK: this process is the mover, and nothing is half done. SHMQ_IN_USE: the mover notifies when its
+ * turn is over. */
 shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back);
 /* Begins a turn for a caller that settles all rows, so that no row has to be marked first. */
 shmq_status shmq_turn_begin_anyhow(shmq_mover *t, shmq_ring *back);

@@ -8,7 +8,7 @@
 
 #define WINDOW 256u /* rows: the index of a write is read once for so many */
 
-/* Of one write. */
+/* The head of one write. */
 typedef struct head {
     uint64_t first, end; /* its keys */
     uint64_t due; /* no row that is left is due before it */

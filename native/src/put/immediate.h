@@ -4,8 +4,8 @@
 
 #include "ring/outgoing.h"
 
-/* When a consumer that waits now has had its chance: after the patience if one sleeps, else after the time that a taker
- * needs for a look. Asked before the put. */
+/* Returns when a consumer that waits now has had its chance: after the patience if one sleeps, else after the time that
+ * a taker needs for a look. Asked before the put. */
 uint64_t shmq_immediate_until(shmq_queue *q);
 /* The time since which the same process has the message locked; zeroed before the first call. */
 typedef struct shmq_lock_seen {

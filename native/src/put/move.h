@@ -24,7 +24,8 @@ static inline uint32_t shmq_intent_incarnation(uint64_t intent) { return (uint32
  * Anything else: nothing was changed, `d` is LOCKED in the name of this process, `o` is to be unprepared.
  * SHMQ_INTERRUPTED: call again. */
 shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o);
-/* The same by a process that counts as holding something until all that it moves is there for all (shmq_add_unsettled). */
+/* Moves as shmq_move does, by a process that counts as holding a message until all that it moves is there for all
+ * (shmq_add_unsettled). */
 shmq_status shmq_move_held(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o);
 /* Returns when the message itself expires, whatever its queue says; 0: never. */
 uint64_t shmq_own_expiry(const shmq_queue *q, const shmq_delivery *d);

@@ -27,8 +27,8 @@ static shmq_status put_counted(shmq_queue *q, shmq_outgoing *o) {
     }
 }
 
-/* When a blocked producer's sleep ends at the latest. A recount that traffic spoiled is tried again soon, since no
- * process may come to wake the producer. */
+/* Returns when a blocked producer's sleep ends at the latest. A recount that traffic spoiled is tried again soon, since
+ * no process may come to wake the producer. */
 static uint64_t sleep_end(shmq_queue *q, shmq_status why, uint64_t until_ns, uint64_t piece_ns) {
     uint64_t now = shmq_now_ns();
     bool spoiled = is_counted_full(why) && shmq_load_seq(&q->page->recount_due) != 0;
@@ -174,8 +174,8 @@ static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o, room_try *try) {
     return status;
 }
 
-/* May the producer try again? Others may take the room each time that it makes some. It tries until its time is over,
- * or, if it does not wait, for the patience. */
+/* Says whether the producer may try again. Others may take the room each time that it makes some. It tries until its
+ * time is over, or, if it does not wait, for the patience. */
 static bool in_time(const shmq_queue *q, uint64_t until_ns, uint64_t slice_end, uint64_t *patience_end) {
     uint64_t now = shmq_now_ns();
     if (until_ns != 0) {

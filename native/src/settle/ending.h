@@ -26,7 +26,8 @@ static inline void shmq_came_back(shmq_ring *r, shmq_slot_shm *slot) {
     }
 }
 
-/* The same by a producer that has published: false if it saw a deletion that did not see the message, and has taken it back. */
+/* Does the same for a producer that has published: false if it saw a deletion that did not see the message, and has
+ * taken it back. */
 bool shmq_put_in_time(shmq_ring *r, uint64_t position);
 
 #endif

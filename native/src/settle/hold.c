@@ -9,8 +9,8 @@
 #include "time/times.h"
 #include "wake/watch.h"
 
-/* HELD -> AVAILABLE. The position was read after the word: it is this entry's if the CAS succeeds. The process counts
- * the entry as held meanwhile, so that its death amid this is noticed, and its reaper turns the head back. */
+/* Takes HELD -> AVAILABLE. The position was read after the word: it is this entry's if the CAS succeeds. The process
+ * counts the entry as held meanwhile, so that its death amid this is noticed, and its reaper turns the head back. */
 bool shmq_hold_end_now(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     shmq_queue *q = r->queue;
     uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */

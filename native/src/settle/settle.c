@@ -156,8 +156,8 @@ typedef struct came_back {
     uint32_t old;
 } came_back;
 
-/* Is it old, or about to be? The tail follows the mark. A process that has seen the tail may have seen the word as it
- * was between the mark and this release. */
+/* Says whether the position is old, or about to be. The tail follows the mark. A process that has seen the tail may
+ * have seen the word as it was between the mark and this release. */
 static bool is_old(shmq_ring *r, uint64_t position) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
     return shmq_word_carried(shmq_load_seq(&shmq_slot_at(r, position)->word)) ||

@@ -22,16 +22,17 @@ static inline shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d) {
 shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt);
 /* Gives back an entry that no consumer has received, nor was to receive: it is as it was before. */
 shmq_status shmq_put_back(shmq_queue *q, shmq_delivery *d);
-/* The same of all of these, of one queue and in the order of their places, without an attempt. They become available together,
- * so that a taker that waits for one gets the first of them. The array is used up. */
+/* Gives back all of these entries, of one queue and in the order of their places, without an attempt. They become
+ * available together, so that a taker that waits for one gets the first of them. The array is used up. */
 void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count);
 /* Takes ACQUIRED -> LOCKED for the same owner: the consumer does this before work that must not be done twice. */
 shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d);
 /* The stealer takes the entry at a position of this level: LOCKED by this process. It takes it from its owner, live or dead
  * (delete); `ready`: only if it has no owner (purge). SHMQ_EMPTY: nothing is there to take. */
 shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_delivery *d);
-/* The same by the place in the level, also of an entry that has been on disk, or is there. SHMQ_NO_SPACE: it is
- * on disk, and entries that takers have passed leave it no slot. SHMQ_IN_USE: another process moves entries, in one turn for longer than the patience. */
+/* Steals by the place in the level, also an entry that has been on disk, or is there. SHMQ_NO_SPACE: it is on disk, and
+ * entries that takers have passed leave it no slot. SHMQ_IN_USE: another process moves entries, in one turn for longer
+ * than the patience. */
 shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d);
 /* Settles all that is ready on every level; how many. Consumers keep their messages, newcomers stay. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged);

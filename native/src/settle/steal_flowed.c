@@ -36,7 +36,7 @@ static shmq_status fetch(shmq_ring *back, uint64_t place, uint64_t low) {
     return status == SHMQ_EMPTY ? no_slot(back, place) : status;
 }
 
-/* The same of a waiting row, which has a place anywhere. */
+/* Brings a waiting row, which may have any place. */
 static shmq_status fetch_waiting(shmq_ring *back, uint64_t place) {
     shmq_status status = shmq_waiting_fetch_at(back, place);
     return status == SHMQ_EMPTY ? no_slot(back, place) : status;

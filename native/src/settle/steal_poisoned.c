@@ -31,8 +31,8 @@ static shmq_row_use considers(void *context, const shmq_delivery *row) {
                                                                                            : SHMQ_ROW_PASSED;
 }
 
-/* Of the settings by which rows are looked at. The seal is another one after each change; the limits themselves tell a
- * change whose process died before it sealed them. */
+/* Returns a word for the settings by which rows are looked at. The seal is another one after each change; the limits
+ * themselves tell a change whose process died before it sealed them. */
 static uint64_t terms_of(const shmq_queue *q) {
     const shmq_queue_shm *page = q->page;
     uint64_t terms = shmq_load_seq(&page->settings.seal);
@@ -102,7 +102,7 @@ static shmq_status bring(shmq_ring *level, uint64_t end) {
     return status == SHMQ_NOT_FOUND && at < end ? SHMQ_TIMEOUT : status;
 }
 
-/* The same for all rows below `end`, until `until`. */
+/* Brings the first such row of all below `end`, until `until`. */
 static shmq_status bring_first(shmq_ring *level, uint64_t end, uint64_t until) {
     shmq_status status;
     while ((status = bring(level, end)) == SHMQ_TIMEOUT && shmq_now_ns() < until) {

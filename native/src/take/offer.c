@@ -25,9 +25,9 @@ static uint64_t own_offer(shmq_queue *q, const shmq_slot_shm *slot, const shmq_d
     return ours ? word : 0;
 }
 
-/* Is there an available entry behind p, for a sleeper? Holes and entries of other takers are passed, as by a scan. A
- * claim ends the look: its producer wakes a sleeper itself. After LOOK_BEHIND slots a needless wake is cheaper than to
- * look on. */
+/* Says whether an available entry lies behind p, for a sleeper. Holes and entries of other takers are passed, as by a
+ * scan. A claim ends the look: its producer wakes a sleeper itself. After LOOK_BEHIND slots a needless wake is cheaper
+ * than to look on. */
 static bool more_behind(shmq_ring *r, uint64_t p) {
     for (uint32_t i = 0; i < LOOK_BEHIND; i++) {
         shmq_slot_shm *slot = shmq_slot_at(r, ++p);
@@ -44,9 +44,9 @@ static bool more_behind(shmq_ring *r, uint64_t p) {
     return true;
 }
 
-/* The same in the less important levels, from their heads on. Where a level may have carried entries, or has flowed,
- * the answer is yes without a look. The more important levels had nothing when this taker looked, and for what has come
- * since, a producer has woken a sleeper. */
+/* Looks for such an entry in the less important levels, from their heads on. Where a level may have carried entries, or
+ * has flowed, the answer is yes without a look. The more important levels had nothing when this taker looked, and for
+ * what has come since, a producer has woken a sleeper. */
 static bool more_below(const shmq_ring *r) {
     shmq_ring level;
     for (uint32_t depth = r->depth + 1; depth < r->queue->levels && shmq_level_look(r->queue, depth, &level) == NULL;

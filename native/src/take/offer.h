@@ -13,7 +13,7 @@ shmq_status shmq_peek_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, s
 /* OFFERED -> FREE: the taker takes it for good (inline bodies, which the caller has copied). SHMQ_SETTLED: another process took
  * it over, the copy does not count: offer again. */
 shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d);
-/* OFFERED -> ACQUIRED. SHMQ_SETTLED as above. SHMQ_POISONED: the taker has it, but it has died too often. */
+/* Takes OFFERED -> ACQUIRED. SHMQ_SETTLED as above. SHMQ_POISONED: the taker has it, but it has died too often. */
 shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d);
 /* OFFERED to this process -> LOCKED by it: a mover takes it to another queue, and no consumer has received it. SHMQ_SETTLED as
  * above. */

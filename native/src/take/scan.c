@@ -124,9 +124,9 @@ static enum shmq_offered offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word,
     return result;
 }
 
-/* Is the entry for this taker? If not, its group remembers that it was refused. The slot's fields are read before the
- * CAS from `word`, which fails if they were of another entry. An entry with a damaged message is for every taker: the
- * one that takes it reports the damage. */
+/* Says whether the entry is for this taker. If not, its group remembers that it was refused. The slot's fields are read
+ * before the CAS from `word`, which fails if they were of another entry. An entry with a damaged message is for every
+ * taker: the one that takes it reports the damage. */
 bool shmq_scan_considers(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
     if (SHMQ_LIKELY(d->as.by == NULL)) {
         return true;
@@ -338,8 +338,8 @@ typedef struct level_end {
     uint64_t position, epoch, flow, front_epoch;
 } level_end;
 
-/* Is this claim the last one of its ring? Behind a claim there may be entries whose puts have returned. They wait for
- * the claim, and so do all entries that are less important. */
+/* Says whether this claim is the last one of its ring. Behind a claim there may be entries whose puts have returned.
+ * They wait for the claim, and so do all entries that are less important. */
 static bool is_last_claim(const shmq_ring *r, uint64_t position) {
     return shmq_load_seq(&r->shm->tail) <= position + 1;
 }

@@ -25,8 +25,8 @@ static bool goes_by_head(const shmq_ring *r, const shmq_delivery *asked, uint64_
     return limit != UINT64_MAX && !shmq_is_front(r) && asked->as.by == NULL && !asked->as.ranked;
 }
 
-/* Is it known that the back ring has nothing below P? The newest messages in memory are above P: without this each scan
- * would pass all carried entries to find the first of those. */
+/* Says whether this process knows that the back ring has no entry below P. The newest messages in memory are above P:
+ * without this each scan would pass all carried entries to find the first of those. */
 static bool has_nothing(shmq_ring *r, const shmq_delivery *asked, shmq_found *f) {
     uint64_t known = shmq_load_seq(&r->nothing); /* before the epoch, as in shmq_look_scattered */
     f->d.seen.epoch = shmq_load_seq(&r->shm->epoch);

@@ -188,8 +188,8 @@ shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *asked, ui
     }
 }
 
-/* Where the search begins: after the rows that the taker has looked at, or earlier where a group was freed of which it
- * refused messages. */
+/* Returns where the search begins: after the rows that the taker has looked at, or earlier where a group was freed of
+ * which it refused messages. */
 static uint64_t first_to_search(shmq_ring *back, const shmq_search *last, uint64_t epoch) {
     uint64_t at = last->place, low = shmq_load_seq(&back->shm->low);
     if (SHMQ_UNLIKELY(back->queue->book != NULL) && epoch != last->epoch) {
@@ -236,10 +236,11 @@ static bool is_of_group_in_back(shmq_ring *back, uint32_t group, uint64_t place)
     return false;
 }
 
-/* May the taker take an entry before the next row, for which there is no slot? Rows that were fetched before, and
- * have come back, may have all slots, since their groups were free when that of the next row was not. Groups have no
- * order among them, so such an entry, `f`, goes first; or `b`, if it is an earlier one of the same group, of which then no
- * other is on disk before `f`. Otherwise no taker could have anything. The one that stays is not found. */
+/* Says whether the taker may take an entry before the next row, for which there is no slot. Rows that were fetched
+ * before, and have come back, may have all slots, since their groups were free when that of the next row was not.
+ * Groups have no order among them, so such an entry, `f`, goes first; or `b`, if it is an earlier one of the same
+ * group, of which then no other is on disk before `f`. Otherwise no taker could have anything. The one that stays is
+ * not found. */
 static bool overtakes(const shmq_mover *t, shmq_found *b, shmq_found *f) {
     const shmq_slot_shm *slot = f->place != UINT64_MAX ? shmq_slot_at(t->front, f->d.position) : NULL;
     if (slot == NULL || !shmq_is_next_of_group(slot)) {

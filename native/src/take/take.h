@@ -36,8 +36,8 @@ typedef struct shmq_taking {
 shmq_status shmq_receive(shmq_queue *q, const shmq_taking *t, shmq_delivery *d);
 /* Receives an entry that is already offered to the consumer. SHMQ_SETTLED: the consumer holds nothing. */
 shmq_status shmq_receive_offered(shmq_queue *q, const shmq_taking *t, shmq_delivery *d);
-/* The same from one of several queues of one member, which *from tells. `t` has the time and the caller; `of` has
- * for each queue the owner that takes and the row that sleeps. No copy is made. */
+/* Receives a message from one of several queues of one member, which *from tells. `t` has the time and the caller; `of`
+ * has for each queue the owner that takes and the row that sleeps. No copy is made. */
 shmq_status shmq_receive_any(shmq_queue_wait *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
                              shmq_delivery *d);
 

@@ -124,8 +124,9 @@ static bool all_shut(const waiting *w) {
     return true;
 }
 
-/* Is there an entry that the taker could not look at, or has left to another consumer? Then an empty look is not the last
- * one: an inhaler is about to bring entries, or has brought them since; the other consumer may want nothing of what was left. */
+/* Says whether the taker could not look at an entry, or has left one to another consumer. Then an empty look is not the
+ * last one: an inhaler is about to bring entries, or has brought them since; the other consumer may want nothing of
+ * what was left. */
 static bool any_partial(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
         if (SHMQ_UNLIKELY(shmq_is_partial(&w->of[i]))) {

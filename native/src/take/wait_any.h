@@ -22,23 +22,24 @@ typedef struct shmq_queue_wait {
     bool wants; /* the waiter has set its bit among those of consumers that want something */
 } shmq_queue_wait;
 
-/* Did its look find nothing although there is something: out of reach on disk, or left to another consumer? */
+/* Says whether a look found no entry although there is one: out of reach on disk, or left to another consumer. */
 static inline bool shmq_is_partial(const shmq_queue_wait *w) { return w->why >= SHMQ_LEFT_TO_OTHER; }
 
 /* As shmq_offer_wait_to for the first of several queues, of one member, that has something; they are asked in turn, from
  * `first` on. *from: the queue that the answer is about. SHMQ_SHUT_DOWN: all of them are. */
 shmq_status shmq_offer_wait_any(shmq_queue_wait *of, uint32_t count, uint32_t first, uint64_t until_ns, uint32_t *from,
                                 shmq_delivery *d);
-/* The same until one of them has something to offer; nothing is offered, and *from is of no use but with an error. A
- * waiter that is woken counts as a taker: it owes its wake to the others until its taker has come (shmq_peek_pass_on). */
+/* Waits until one of the queues has an entry to offer; no entry is offered, and *from is of no use but with an error. A
+ * waiter that is woken counts as a taker: it owes its wake to the others until its taker has come (shmq_peek_pass_on).
+ * */
 shmq_status shmq_peek_wait_any(shmq_queue_wait *of, uint32_t count, uint64_t until_ns, uint32_t *from);
 /* Offers an entry of the first queue that has one, without a wait. SHMQ_EMPTY, SHMQ_SHUT_DOWN as above. */
 shmq_status shmq_offer_any(shmq_queue_wait *of, uint32_t count, uint32_t first, uint32_t *from, shmq_delivery *d);
 
 /* The taker offers an entry to itself, or learns why there is none. *claimed: a claim is in the way, not the end of the queue. */
 shmq_status shmq_look(const shmq_queue_wait *w, bool *claimed, shmq_delivery *d);
-/* Did a sleep that no notifier ended find something that had been there for long? Then a notifier was stopped before its wake;
- * or a woken consumer died, which is no rescue. */
+/* Counts a rescue, if a sleep that no notifier ended found an entry that had been there for long. Then a notifier was
+ * stopped before its wake; or a woken consumer died, which is no rescue. */
 void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d);
 
 /* Wait for something to offer, until `until_ns`; SHMQ_EMPTY, SHMQ_SHUT_DOWN, SHMQ_INTERRUPTED, SHMQ_NOT_FOUND ...
