@@ -21,7 +21,7 @@ _OPEN: Final = {"earliest": 0, "latest": _END}
 
 
 def positions_of(starting: str | None, ending: str | None, queues: Sequence[str]) -> Mapping[str, tuple[int, int]]:
-    """Of each queue that is named, the first position and the one behind the last.
+    """Returns of each named queue the first position and the one behind the last.
 
     Arguments:
         starting, ending: a whole number, for the only queue; or JSON, `{"orders": 4096}`; None: all there is.
@@ -87,7 +87,7 @@ def _time(option: str, text: str) -> int:
 
 
 def within(ranges: Iterable[EntryRange], positions: Mapping[str, tuple[int, int]]) -> Iterator[EntryRange]:
-    """The parts of these ranges that lie between the positions; what is empty then is not there."""
+    """Yields the parts of these ranges that lie between the positions, without empty ones."""
     for one in ranges:
         first, last = positions.get(one.queue, (0, _END))
         begin, end = max(one.begin, first), min(one.end, last)
@@ -98,7 +98,7 @@ def within(ranges: Iterable[EntryRange], positions: Mapping[str, tuple[int, int]
 def put_between(
     batches: Iterable[pyarrow.RecordBatch], times: tuple[int, int], names: Sequence[str]
 ) -> Iterator[pyarrow.RecordBatch]:
-    """The rows that were put in this time.
+    """Yields the rows that were put in this time.
 
     Arguments:
         batches: with `enqueued_at`.

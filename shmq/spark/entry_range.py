@@ -80,7 +80,7 @@ def lost(wanted: EntryRange, found: int) -> DataLost:
 
 
 def queue_of(broker: Broker, wanted: EntryRange, fail_on_data_loss: bool = True) -> Queue[Any] | None:
-    """The queue that holds a range; None, or DataLost, if it is gone or another one has its name."""
+    """Returns the queue that holds a range; None, or DataLost, if it is gone or another queue has its name."""
     try:
         queue = broker.queue(wanted.held_by, create=False)
         if not wanted.id or identity_of(queue) == wanted.id:

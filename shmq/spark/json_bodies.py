@@ -29,7 +29,7 @@ Convert = Callable[[Any], Any]
 
 
 def ddl_with_body(body: str, names: Sequence[str] | None, fails: bool) -> str:
-    """The schema of a read as Spark's DDL.
+    """Returns the schema of a read as Spark's DDL.
 
     Arguments:
         body: of the JSON in bodies: fields with commas between, or one type.
@@ -118,7 +118,7 @@ def _values(bodies: Sequence[bytes], convert: Convert, kind: pyarrow.DataType) -
 
 
 def _converter(kind: DataType, place: str) -> Convert:
-    """A function that makes the value of a type of Spark from that of JSON. NULL is one of each type."""
+    """Returns a function that converts a JSON value to a type of Spark. NULL belongs to each type."""
     from pyspark.sql import types as of
 
     convert: Convert
@@ -142,7 +142,7 @@ def _converter(kind: DataType, place: str) -> Convert:
 
 
 def _arrow_type(kind: DataType) -> pyarrow.DataType:
-    """The type that Spark expects of such a column. (PySpark's function takes other arguments in each version.)"""
+    """Returns the type that Spark expects of a column. (PySpark's function takes other arguments in each version.)"""
     import pyarrow as pa
     from pyspark.sql import types as of
 

@@ -143,7 +143,7 @@ def _asked(program: Path) -> _Answer | str:
 
 
 def _home_with_shim(java: Path) -> Path:
-    """A folder in the user's cache that Spark's launcher takes for a JAVA_HOME. Raises OSError, RuntimeError."""
+    """Makes a folder in the user's cache that Spark's launcher takes for a JAVA_HOME. Raises OSError, RuntimeError."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if not cache.is_absolute():
         cache = Path.home() / ".cache"

@@ -24,7 +24,7 @@ _OWN = re.compile(r"\.spark\.|\.stage\.[0-9a-f]{16}$|\.published$|\.dead$|^spark
 
 
 def named_broker(path: str, key_file: str | None = None) -> Broker:
-    """The broker in this directory, opened. Raises BrokerNotFound, and what shmq.open() raises.
+    """Opens the broker in this directory. Raises BrokerNotFound, and what shmq.open() raises.
 
     Arguments:
         path: of the directory.
@@ -48,7 +48,7 @@ def named_broker(path: str, key_file: str | None = None) -> Broker:
 
 
 def named_queue(broker: Broker, name: str) -> Queue[Any]:
-    """The queue of this name. Raises NotFound, with the name that was meant perhaps."""
+    """Opens the queue of this name. Raises NotFound that names the most similar queue."""
     try:
         return broker.queue(name, create=False)
     except shmq.NotFound:
@@ -74,7 +74,7 @@ def queues_like(broker: Broker, pattern: str) -> list[Queue[Any]]:
 
 
 def claims_of(broker: Broker, queue: str, claims: str, subscription: str) -> Queue[Any]:
-    """The claims of a subscription that is there. Raises NotFound with those that are."""
+    """Opens the queue of claims of an existing subscription. Raises NotFound that names the existing ones."""
     try:
         return broker.queue(claims, create=False)
     except shmq.NotFound:

@@ -48,7 +48,7 @@ def undecided(target: Queue[Any]) -> list[Queue[Any]]:
 
 
 def finish_decided(target: Queue[Any]) -> None:
-    """For a process that is about to read the queue. It moves rows that a driver decided and did not move before it
+    """Finishes batches for a process that is about to read the queue: moves rows that a driver decided before it
     died, as far as there is room. Where another process publishes at this moment nothing is done."""
     notes = notes_of(target)
     if notes is not None and any(not note.prepared for _, note in notes.undone()):
@@ -319,7 +319,7 @@ class DecidingTurn:
         self._deadline = deadline
 
     def decided(self, query: str, batch: int, rows: int) -> Note | None:
-        """The note of this batch; None: it is not decided. Raises DataLost as Publication.publish()."""
+        """Returns the note of this batch; None: it is not decided. Raises DataLost as Publication.publish()."""
         return self._of._decided(query, batch, rows)
 
     def decide(

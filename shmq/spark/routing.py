@@ -15,7 +15,7 @@ __all__ = ["by_queue"]
 
 
 def by_queue(batch: pyarrow.RecordBatch) -> Iterator[tuple[str | None, pyarrow.RecordBatch]]:
-    """The rows for each queue, in their order, without that column; None: those that name none.
+    """Splits rows by queue, in their order, without that column; None: the rows that name no queue.
 
     Raises ValueError for a name that no queue can have, and for one that shmq gives.
     """

@@ -80,7 +80,7 @@ def local_session(app: str = "shmq", cores: int = 2, attempts: int = 2, **conf: 
 
 
 def settings_of(app: str, cores: int, attempts: int, conf: Mapping[str, Setting]) -> dict[str, str]:
-    """The settings that `local_session` gives Spark, by name. Raises ValueError for a number below 1."""
+    """Returns the settings that `local_session` gives Spark, by name. Raises ValueError for a number below 1."""
     for name, number in (("cores", cores), ("attempts", attempts)):
         if number < 1:
             raise ValueError(f"{name}={number}: it must be at least 1")

@@ -21,7 +21,7 @@ _NO_OFFSET = "-"  # a source that had none in this batch
 
 
 def _local(checkpoint: str) -> Path:
-    """The directory of a checkpoint. Raises ValueError for one that is on no file system of this host."""
+    """Returns the directory of a checkpoint. Raises ValueError for one that is on no file system of this host."""
     if checkpoint.startswith("file:"):
         checkpoint = "/" + checkpoint.removeprefix("file:").lstrip("/")
     elif "://" in checkpoint:
@@ -48,7 +48,7 @@ def _offsets_of(file: Path) -> Iterator[Offset]:
 
 
 def done_of(checkpoint: str) -> tuple[int, list[Offset]] | None:
-    """The last batch that is done, and the offsets behind it; None: no batch is.
+    """Returns the last batch that is done, and the offsets behind it; None: no batch is done.
 
     Arguments:
         checkpoint: the directory, or its URL with "file:".

@@ -204,7 +204,7 @@ class _StreamWriter(DataSourceStreamArrowWriter):
 
 
 def _query_id() -> str:
-    """The query's id, which survives restarts from one checkpoint. Spark tells its tasks, not the writer."""
+    """Returns the query's id, which survives restarts from one checkpoint. Spark tells its tasks, not the writer."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -286,7 +286,7 @@ def _check_queues(types: Mapping[str, str], options: SinkOptions, overwrite: boo
 
 
 def _read_as(schema: StructType, options: SourceOptions) -> tuple[tuple[str, ...], JsonBodies | None]:
-    """The columns that the source reads for a schema, and what makes columns of bodies; None: they stay bytes."""
+    """Returns the columns to read for a schema, and the parser of bodies; None: the bodies stay bytes."""
     types = _types(schema)
     if types.get("body", "binary") == "binary":
         if options.mode is not None:

@@ -131,7 +131,7 @@ class StreamSource:
         return Offset({one.queue: one.begin() for one in self._planned()}).plain()
 
     def _start(self, given: Mapping[str, Any]) -> dict[str, Reached]:
-        """The offset's places, and the beginning of queues that were added since. Raises ValueError, DataLost."""
+        """Returns the offset's places, and the beginnings of queues that were added. Raises ValueError, DataLost."""
         found = Offset.parse(given).queues
         missing = set(found) - {one.queue for one in self._planned()}
         if missing:
@@ -195,7 +195,7 @@ class StreamSource:
         return Offset(reached, Offset.parse(start).empty).plain()
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        """How far it would go if all that waits was claimed: for the progress of the query. Its rows less those of the
+        """Returns the offset behind all waiting entries, for the progress of the query. Its rows less those of the
         last batch's end are the lag."""
         ends = {}
         for one in self._planned():
@@ -212,7 +212,7 @@ class StreamSource:
         return sum(one.unread(reached[one.queue]) + one.waiting() for one in self._planned())
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[EntryRange]:
-        """The ranges of a batch that tasks read; none for an empty one."""
+        """Returns the ranges of a batch that tasks read; none for an empty batch."""
         stop = Offset.parse(end).queues
         begin = self._start(start)
         found: list[EntryRange] = []

@@ -41,7 +41,7 @@ _NO_LIMIT: Final = 1 << 62
 
 
 def claims_name(queue: str, subscription: str) -> str:
-    """The name of the queue that holds what a subscription has claimed. Raises ValueError."""
+    """Returns the name of the queue of a subscription's claims. Raises ValueError."""
     if subscription.endswith(PLANNED):
         raise ValueError(f"option subscription={subscription!r}: names that end with {PLANNED!r} are taken by shmq")
     name = f"{queue}.spark.{subscription}"
@@ -117,7 +117,7 @@ class Subscription:
         return Reached(self._id, bounds_of(self._claims)[0], 0)
 
     def checked(self, reached: Reached) -> Reached:
-        """The same place, if its queue is still that one. Raises DataLost; without failing, where that queue begins."""
+        """Returns the place if its queue is still the same. Else raises DataLost, or returns the queue's beginning."""
         if reached.id == self._id:
             return reached
         if self._fails:

@@ -27,7 +27,7 @@ class Address:
 
 
 def parse_uris(text: str) -> tuple[str, ...]:
-    """Gateways, with commas between them. Raises ValueError that names the one that is none, or comes twice."""
+    """Parses URIs of gateways, with commas between them. Raises ValueError that names a wrong or repeated one."""
     uris = tuple(part.strip().rstrip("/") for part in text.split(","))
     for uri in uris:
         if not _URI.fullmatch(uri):

@@ -16,7 +16,7 @@ _LEAST: Final = 16  # characters; fewer can be guessed
 
 
 def read_token(path: str, *, private: bool = True) -> str:
-    """The token in a file.
+    """Reads the token from a file.
 
     Arguments:
         path: of the file.

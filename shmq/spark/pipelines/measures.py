@@ -231,7 +231,7 @@ def poison(entries: DataFrame, least: int = 2, lift: float = 2.0) -> DataFrame:
 
 
 def _clues(entries: DataFrame) -> DataFrame:
-    """A row for each entry and thing that it has in common with others."""
+    """Returns a row for each entry and each trait that it has in common with others."""
     from pyspark.sql import functions as F
 
     def clue(by: str, value: Column) -> Column:

@@ -24,12 +24,12 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e
 
 
 def shown(text: str) -> str:
-    """A text of anybody's as HTML that shows it, and does nothing else."""
+    """Returns an untrusted text as HTML that shows it and does nothing else."""
     return escape(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text), quote=True)
 
 
 def seconds_text(seconds: float) -> str:
-    """A duration in one unit: 250 µs, 1.5 ms, 20 s, 5 min, 3 h, 4 d."""
+    """Writes a duration in one unit: 250 µs, 1.5 ms, 20 s, 5 min, 3 h, 4 d."""
     for unit, length, limit in (("µs", 1e-6, 1e3), ("ms", 1e-3, 1e3), ("s", 1, 120), ("min", 60, 120), ("h", 3600, 48)):
         if seconds < length * limit:
             return f"{seconds / length:.3g} {unit}"
@@ -37,7 +37,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def time_text(at: float) -> str:
-    """A POSIX time in UTC: 2026-03-01 12:00."""
+    """Writes a POSIX time in UTC: 2026-03-01 12:00."""
     return f"{datetime.datetime.fromtimestamp(at, datetime.UTC):%Y-%m-%d %H:%M}"
 
 
@@ -57,7 +57,7 @@ class Frame:
         return _LEFT + min(max(part, 0.0), 1.0) * (_WIDTH - _LEFT - _RIGHT)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """At most seven round times, each with what stands below it."""
+        """Returns at most seven round times, each with its label."""
         span = self.end - self.begin
         step = next((step for step in _TIMES if span / step <= 7), _TIMES[-1])
         first = math.ceil(self.begin / step) * step

@@ -71,7 +71,7 @@ class Ledger:
             yield
 
     def entries(self) -> list[Entry]:
-        """The entries that were written down, done or not."""
+        """Returns the entries that were written down, done or not."""
         found = []
         for file in sorted(self._folder.glob("*.json")):
             plain = json.loads(file.read_text())
@@ -82,7 +82,7 @@ class Ledger:
         return found
 
     def pending(self) -> list[Entry]:
-        """The entries that were begun, and perhaps not finished."""
+        """Returns the entries that were begun, and perhaps not finished."""
         return [entry for entry in self.entries() if not entry.done]
 
     def new(self, files: Iterable[str]) -> list[str]:

@@ -23,7 +23,7 @@ _QUANTILES: Final = {"half": "p50", "90 %": "p90", "99 %": "p99"}
 
 
 def report(found: Statistics, title: str) -> str:
-    """The page.
+    """Writes the page as HTML.
 
     Arguments:
         found: as collected() gives them.

@@ -119,7 +119,7 @@ def _step(queues: Sequence[Row]) -> str:
 
 
 def _rows(frame: DataFrame) -> list[Row]:
-    """All rows, with POSIX seconds for timestamps: those of PySpark depend on the clock of the place."""
+    """Returns all rows, with POSIX seconds for timestamps: PySpark's depend on the local time zone."""
     from pyspark.sql import functions as F
 
     plain = [

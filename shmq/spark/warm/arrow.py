@@ -30,12 +30,12 @@ def batches_of(data: bytes) -> list[pa.RecordBatch]:
 
 
 def read_schema(data: bytes) -> pa.Schema:
-    """The schema that Schema.serialize() has written."""
+    """Reads the schema that Schema.serialize() has written."""
     return pa.ipc.read_schema(pa.py_buffer(data))
 
 
 def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with the columns of the schema in their order. Raises SchemaMismatch."""
+    """Returns the batch with the columns of the schema in their order. Raises SchemaMismatch."""
     found = batch.schema.names
     for text, names in (
         ("is missing", set(schema.names) - set(found)),

@@ -49,7 +49,7 @@ class Place:
 
     @classmethod
     def of(cls, job: Job) -> Place:
-        """Where the pool of a job has its place on this host. Raises PermissionError for a directory of others."""
+        """Returns the place of a job's pool on this host. Raises PermissionError for another user's directory."""
         pools = job.pools
         pools.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = pools.lstat()
@@ -61,7 +61,7 @@ class Place:
 
     @contextmanager
     def joined(self, job: Job) -> Iterator[Broker]:
-        """The pool's broker, while this process uses it. The pool is started if it does not live."""
+        """Yields the pool's broker while this process uses it. Starts the pool if it does not live."""
         _sweep(self.directory)
         with self.locked():
             broker = self._opened_anew(job)
@@ -136,7 +136,7 @@ class Place:
     # ---- for both ----------------------------------------------------------------------------------------------
 
     def opened(self, job: Job) -> Broker:
-        """The pool's broker, made if it is not there. Raises OSError, ValueError for a key file that is none."""
+        """Opens the pool's broker, or makes it. Raises OSError, ValueError for an unfit key file."""
         return shmq.open(self.broker, memory=job.memory, encryption_key=job.key_file)
 
     @contextmanager

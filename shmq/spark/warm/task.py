@@ -23,7 +23,7 @@ _LOOK: Final = 1.0  # seconds without a reply until the task looks whether the p
 
 
 def through_pool(batches: Iterable[pa.RecordBatch], job: Job, where: str = "this task") -> Iterator[pa.RecordBatch]:
-    """The results of all batches, in the order of the batches.
+    """Yields the results of all batches, in the order of the batches.
 
     Its queue of replies has a name that no other task has, nor this one when it is tried again. So replies that an
     attempt has left in the pool reach nobody.
@@ -105,7 +105,10 @@ class _Exchange:
         return ()
 
     def _reply(self) -> tuple[int, bool, bytes]:
-        """Number, whether it is an error, and body. A method of its own: the frames of an error that the program keeps
-        must not keep the message. This process would not leave its place in the shared memory then."""
+        """Receives a reply: its number, whether it is an error, and its body.
+
+        The frames of an error that the program keeps must not keep the message, so this is a method of its own. Else
+        this process would not leave its place in the shared memory.
+        """
         with self._replies.receive(timeout=_LOOK) as message:
             return int(str(message.headers[NUMBER])), bool(message.headers.get(ERROR)), message.body
