@@ -118,7 +118,7 @@ class Encoded:
     size: int  # bytes of all pieces
 
     def joined(self) -> bytes:
-        """The whole body as one bytes object."""
+        """Returns the whole body as one bytes object."""
         if len(self.pieces) == 1:
             return bytes(self.pieces[0])
         return b"".join(self.pieces)
@@ -206,7 +206,7 @@ def _one_piece(body: object) -> bytes | memoryview | None:
 
 
 def _flat(body: bytearray | memoryview) -> bytes | memoryview:
-    """Its bytes in C order; not copied where they lie that way."""
+    """Returns the bytes of a buffer in C order; copies them only if they lie otherwise."""
     view = memoryview(body)
     if view.ndim == 1 and view.itemsize == 1 and view.c_contiguous and view.format in ("B", "b", "c"):
         return view if view.format == "B" else view.cast("B")

@@ -9,7 +9,7 @@ INTERRUPTED = 130  # the exit code after Ctrl-C
 
 
 def leave(number: int, frame: object) -> None:
-    """A signal's handler: nothing is unwound, and nothing printed."""
+    """Handles a signal: ends the process without unwinding and without output."""
     os._exit(INTERRUPTED)
 
 

@@ -11,7 +11,7 @@ _MOST: Final = 1000  # members of a chain: a group may answer others each time i
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and all that it leads to, by cause, context and membership of a group: each once."""
+    """Yields the error and all errors that it leads to, by cause, context and membership of a group: each once."""
     seen: set[int] = set()
     left: list[BaseException | None] = [error]
     while left and len(seen) < _MOST:
@@ -26,7 +26,7 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def text_of(error: BaseException) -> str:
-    """Its traceback, whatever the error is: whoever has to settle a message needs no second one."""
+    """Returns the traceback of an error, also where its own text fails: the caller still has to settle a message."""
     import traceback  # when first needed: few messages fail
 
     try:
@@ -55,7 +55,7 @@ def _is_bounded(error: BaseException) -> bool:
 
 
 def line_of(error: BaseException) -> str:
-    """Its type and the first line of its text."""
+    """Returns the error's type and the first line of its text."""
     kind = type(error)
     name = (
         kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
@@ -68,7 +68,7 @@ def line_of(error: BaseException) -> str:
 
 
 def last_line(text: str) -> str:
-    """Of a traceback: the error. That of a group has a frame around its members: the last one of them."""
+    """Returns the line of a traceback that names the error; of a group, that of its last member."""
     if "Exception Group Traceback" not in text:
         return text.rstrip().rpartition("\n")[2]
     return next((words for line in reversed(text.splitlines()) if (words := line.strip(" |+-"))), "")

@@ -333,7 +333,7 @@ def _encode_where(queue: str, reason: str) -> bytes:
 def _encode_death(
     queue: str, reason: str, error: str | None, at: float, pids: tuple[int, ...], signal: int | None, room: int
 ) -> bytes:
-    """The field of a death in at most so many bytes."""
+    """Encodes the field of a death in at most so many bytes."""
     before = _encode_where(queue, reason)
     after = _PACK_FLOAT(_FLOAT, at) + encode_value(signal)
     if pids:

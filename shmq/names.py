@@ -21,7 +21,7 @@ _UNESCAPED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 
 def _shown(text: str) -> str:
-    """Quoted for an error text, long ones abbreviated."""
+    """Quotes a name for an error text; abbreviates a long one."""
     if len(text) <= _SHOWN_CHARACTERS:
         return ascii(text) if not text.isprintable() else repr(text)
     return f"{_shown(text[:_SHOWN_CHARACTERS])}... ({len(text):,} characters)"

@@ -24,7 +24,7 @@ from shmq.mp.object_queue import ObjectQueue
 
 __all__ = ["Bequest", "bequeath"]
 
-_UNKNOWN: Final = -1  # a fork without a pipe: of its child nobody knows, so it counts as alive
+_UNKNOWN: Final = -1  # a fork without a pipe: its child counts as alive, since its end is not seen
 
 
 class Bequest:

@@ -9,7 +9,7 @@ __all__ = ["FIRST", "MOST", "SEED", "BackOff"]
 
 FIRST = 0.1  # seconds after the first failed attempt, doubled with each further one
 MOST = 30.0  # seconds
-SEED: int | None = None  # of the jitter; None: another one in each worker
+SEED: int | None = None  # of the jitter; None: each worker has its own
 _DOUBLINGS = 64  # more change nothing
 
 

@@ -184,7 +184,7 @@ class Handling:
 
     def dies(self, delivery: Delivery, reason: FailureReason) -> None:
         """See TakingPool."""
-        if self._hand is None:  # found dead, with others or by what no handler noticed
+        if self._hand is None:  # the message died with other consumers, or unnoticed by a handler
             self.tally.begin(delivery.message_id, reason)
         elif self._has_in_hand(delivery):
             self.tally.intend(reason)

@@ -48,7 +48,7 @@ class Owner:
             self._poll.register(self._descriptor, select.POLLIN)
         elif parent is not None:
             self._poll.register(parent.sentinel, select.POLLIN)
-        self._poll.register(reports.fileno(), 0)  # an error is told all the same: nobody can read them
+        self._poll.register(reports.fileno(), 0)  # poll() reports an error, too: the reader has gone
 
     def has_gone(self) -> bool:
         """Says whether the owner has gone: one call of the system, some 500 ns."""

@@ -37,7 +37,7 @@ class Progress:
 
     def __init__(self, job: Job) -> None:
         self._queue: Queue[Any] = job.queue
-        self._is_part = job.selector is not None  # of how many nobody counts
+        self._is_part = job.selector is not None  # no count says how many it selects
         self._began = clock.monotonic()
         self._before = self._settled()
         self._next = self._began

@@ -244,7 +244,7 @@ class Supervisor:
     def _look_if_empty(self) -> None:
         if self._is_done():
             self._stopping = True
-        else:  # others hold something, of whom no report comes
+        else:  # other consumers hold messages, and send no reports
             self._look_after = clock.monotonic() + OTHERS_LOOK_OF_A_POOL
             self._others.look(self._looks(), busy=any(worker.hand.seen() for worker in self._workers))
 

@@ -106,7 +106,7 @@ class Worker:
     def run(self) -> tuple[str, str]:
         """Handles messages. Returns why it ended, and the error if there was one."""
         signal.signal(signal.SIGTERM, self._on_sigterm)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})  # whatever was inherited
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})  # a mask may be inherited
         self._reports.send(Sign.READY)
         handled = 0
         try:

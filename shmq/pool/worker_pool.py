@@ -293,7 +293,7 @@ class WorkerPool(Generic[T, R]):
                 run.runner.staff()  # here, so that a handler which cannot be sent is noticed here
             run.thread = threading.Thread(target=run.main, name="shmq-pool", daemon=True)
             run.thread.start()
-        except BaseException:  # nobody will call __exit__
+        except BaseException:  # Python does not call __exit__ then
             if run.owner:
                 run.runner.kill()
                 run.done.wait(WORKERS_END)

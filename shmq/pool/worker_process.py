@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WorkerProcess"]
 
-_UNKNOWN = 255  # exit code of a process that somebody else waited for, as with SIGCHLD ignored
+_UNKNOWN = 255  # exit code of a process for which other code waited, as with SIGCHLD ignored
 _REMIND, _REMIND_MOST = 0.01, 5.0  # seconds until the first reminder, and between later ones at most
 
 

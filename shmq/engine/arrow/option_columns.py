@@ -69,7 +69,7 @@ def _is_plain(batch: pyarrow.RecordBatch, columns: dict[str, Any]) -> bool:
     if "delay" in columns and columns["delay"].null_count < batch.num_rows:
         return False  # seldom; the target checks each row that is put alone
     try:
-        batch.validate(full=True)  # text that is none is an error of whoever reads it row by row
+        batch.validate(full=True)  # the read row by row raises the error for text that is not UTF-8
     except pa.ArrowInvalid:
         return False
     return True

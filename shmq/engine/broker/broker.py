@@ -185,7 +185,7 @@ class Broker:
             ['jobs']
         """
         self._live()
-        put_in_order(self._membership)  # the consumers of the dead are none
+        put_in_order(self._membership)  # consumers of dead processes do not count
         return self._queues()
 
     def _queues(self) -> list[Queue[Any]]:
@@ -283,7 +283,7 @@ class Broker:
     def _of_queues(self) -> dict[str, QueueStatistics]:
         found = {}
         for queue in self._queues():
-            with suppress(NotFound):  # deleted meanwhile; or by this very look, as one that nobody uses
+            with suppress(NotFound):  # deleted meanwhile, or by this very look, as unused
                 found[queue.name] = statistics_of(queue)
         return found
 

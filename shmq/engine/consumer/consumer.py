@@ -376,7 +376,7 @@ class Consumer(Lender, Generic[T]):
                 self._room.notify_all()
             self._own.closing()  # its threads that wait get Closed
             if readiness is not None and not readiness.join():
-                self._own.keep()  # somebody may sleep there: nobody else gets it before this process ends
+                self._own.keep()  # a thread may sleep there: the row stays this process's until its end
             self._give_row_back()
         self._readiness, self._ended = None, True
         if self._dropped:

@@ -98,7 +98,7 @@ class Readiness:
         self._own_rows, self._rows = own_rows, rows
         self._pid = os.getpid()
         self._event = _Event()
-        self._raised: deque[None] = deque()  # one element while the thread rests; whoever gets it out calls the thread
+        self._raised: deque[None] = deque()  # one element while the thread rests; its taker calls the thread
         self._resets = 0  # a counter of resets, compared only for a change
         self._calls: SimpleQueue[None] = SimpleQueue()
         self._starved = False
@@ -172,7 +172,7 @@ class Readiness:
                 while self._raised and not self._stopping:
                     self._calls.get()
         finally:
-            self._raised.clear()  # from now on nothing resets it: whoever comes hears why
+            self._raised.clear()  # from now on nothing resets it: the next receive raises the reason
             self._event.set()
             self._pass_on(owed)
             self._ended.put(None)

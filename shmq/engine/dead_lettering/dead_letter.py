@@ -116,7 +116,7 @@ def _declared(queue: OpenQueue) -> OpenQueue:
             unlimited = QueueSettings(max_attempts=0, max_deaths=0)
             return declared(membership, name, unlimited, create=True, opened=opened)
         except ShmqError:
-            pass  # somebody made it with limits of his own: his they are
+            pass  # a user made the queue with other limits: they stay
     return declared(membership, name, QueueSettings(), create=True, opened=opened)
 
 
@@ -137,7 +137,7 @@ def _try_move(letter: DeadLetter) -> bool:
     try:
         head = with_death(delivery.head(), *death)
     except (DecodeError, ValueError, TypeError):
-        head = with_death(b"", *death)  # damaged headers must not keep it out of the dead letters
+        head = with_death(b"", *death)  # damaged headers must not keep the message out of the dead letters
     why = EXPIRED if letter.reason == "expired" else DEAD
     try:
         return delivery.move(_dead_letter_queue(queue), head, why)

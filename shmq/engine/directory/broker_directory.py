@@ -304,7 +304,7 @@ class BrokerDirectory:
     @staticmethod
     def _join(dir_fd: int, name: str, home: Home) -> Member:
         member = segment.attach(name, home)
-        # On the open directory, which the member keeps: whoever shares it sees the lock, whatever /dev/shm he has.
+        # The lock is on the open directory, which the member keeps: processes with another /dev/shm see it, too.
         fcntl.flock(dir_fd, fcntl.LOCK_SH)
         return member
 
@@ -394,7 +394,7 @@ class BrokerDirectory:
             if disk_path is not None:
                 link_disk(held.dir_fd, disk_path, directory)
             mend_linked_disk(held.dir_fd)
-            # Before the record names it, so that whoever reads the name finds a segment that can be joined.
+            # Before the record names the segment, so that a process that reads the name finds one that can be joined.
             member = self._join(held.dir_fd, name, (held.dir_fd, directory.bytes))
             record = SegmentRecord(
                 name=name,

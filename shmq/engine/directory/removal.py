@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Removal", "delete_joined", "destroy", "discard_unusable"]
 
-_FILES: Final = (RECORD_DRAFT, LOCK_DRAFT, LOCK_NAME)  # the lock last: whoever waits for it begins anew
+_FILES: Final = (RECORD_DRAFT, LOCK_DRAFT, LOCK_NAME)  # the lock last: a process that waits for it begins anew
 _ATTEMPTS: Final = 100
 
 
@@ -121,7 +121,7 @@ def _in_use(name: str, users: list[str]) -> BrokerError:
 def _remove_files(path: str, held: HeldLock) -> bool:
     """Removes the files of a directory that is proven to be a broker's. Returns whether the directory is gone, too."""
     if held.is_named():  # else another process may have made a broker here meanwhile
-        os.ftruncate(held.lock_fd, 0)  # from its copy nobody makes the broker anew once the record is gone
+        os.ftruncate(held.lock_fd, 0)  # so that no process makes the broker anew from the copy
         sweep_disk(held.dir_fd)
         unlink_disk(held.dir_fd)
         remove_if_ours(path, held.dir_fd, RECORD_NAME, anyhow=True)

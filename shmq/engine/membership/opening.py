@@ -90,7 +90,7 @@ def _first_look(membership: Membership) -> Membership:
     try:
         reap(membership.live())
     except ShmqError:
-        pass  # damage hinders no opening: whoever meets it says so
+        pass  # damage hinders no opening: the call that meets it raises
     except BaseException:
         membership.leave()
         raise

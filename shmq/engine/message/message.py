@@ -81,7 +81,7 @@ class Message(MessageHandle, Generic[T]):
         """Returns how the body's bytes begin, undecoded, for a codec may run any code. "": the body is gone."""
         try:
             data = self._data()
-        except Exception:  # memory, say: whoever prints a message is about something else
+        except Exception:  # such as MemoryError: printing a message must not fail
             return ""
         return f": {excerpt(self._content, data)}" if data else ""
 
