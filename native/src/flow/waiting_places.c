@@ -62,8 +62,6 @@ static void begin(places *p, const shmq_ring *back) {
     p->end = 0;
 }
 
-#define READS 4u /* of a piece: a millisecond or two */
-
 static bool add(places *p, uint64_t place, uint64_t key) {
     if (p->count == p->room) {
         uint64_t room = p->room != 0 ? 2 * p->room : 1024;
@@ -111,22 +109,25 @@ static shmq_status extend(shmq_mover *t, places *p, uint32_t reads) {
     shmq_ring_shm *ring = t->back->shm;
     uint64_t low = shmq_load_relaxed(&ring->waiting_low), end = shmq_load_relaxed(&ring->waiting), before = p->count;
     SHMQ_TRY(shmq_waiting_store(t));
-    for (p->end = p->end > low ? p->end : low; p->end < end && reads != 0; reads--) {
+    shmq_status status = SHMQ_OK;
+    for (p->end = p->end > low ? p->end : low; p->end < end && reads != 0 && status == SHMQ_OK; reads--) {
         uint32_t count = SHMQ_TURN_ENTRIES;
-        SHMQ_TRY(t->waiting->read(t->waiting->context, shmq_load_relaxed(&ring->came), p->end, end, SHMQ_TURN_BYTES,
-                                  rows, &count));
-        for (uint32_t i = 0; i < count; i++) {
+        status = t->waiting->read(t->waiting->context, shmq_load_relaxed(&ring->came), p->end, end, SHMQ_TURN_BYTES,
+                                  rows, &count);
+        for (uint32_t i = 0; status == SHMQ_OK && i < count; i++) {
             shmq_ordinal its;
             if (rows[i].bytes != NULL && shmq_row_ordinal(&rows[i], &its) && !add(p, its.count, rows[i].place)) {
                 p->count = p->end = 0;
                 return no_memory();
             }
         }
-        p->end = count != 0 ? rows[count - 1].place + 1 : end;
+        p->end = status != SHMQ_OK ? p->end : count != 0 ? rows[count - 1].place + 1 : end;
     }
-    SHMQ_TRY(sort_in(p, before));
-    return p->end < end ? SHMQ_TIMEOUT : SHMQ_OK;
+    SHMQ_TRY(sort_in(p, before)); /* also those before a read that failed: the next look does not read them again */
+    return status == SHMQ_OK && p->end < end ? SHMQ_TIMEOUT : status;
 }
+
+#define READS 4u /* of a piece: a millisecond or two */
 
 /* A turn on a level of which all are known. Movers and takers of the level wait for one piece at most. */
 static shmq_status begin_turn(shmq_mover *t, shmq_ring *back, places *p,

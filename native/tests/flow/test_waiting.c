@@ -154,6 +154,60 @@ TEST(browsers_and_movers_find_them_at_their_places) {
     end();
 }
 
+static const shmq_backing *real;
+static shmq_status (*real_of)(shmq_queue *, uint32_t, const shmq_backing **);
+static uint32_t reads_left;
+
+static shmq_status failing_read(void *context, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes,
+                                shmq_row *rows, uint32_t *count) {
+    if (reads_left == 0) {
+        return shmq_fail(SHMQ_OS, "a read fails on purpose");
+    }
+    reads_left--;
+    return real->read(context, erased, from, below, bytes, rows, count);
+}
+
+static shmq_status failing_backing_of(shmq_queue *queue, uint32_t depth, const shmq_backing **backing) {
+    static shmq_backing calls;
+    SHMQ_TRY(real_of(queue, depth, &real));
+    calls = *real;
+    calls.read = failing_read;
+    *backing = &calls;
+    return SHMQ_OK;
+}
+
+/* A look reads them in several turns. Rows lie in the order of their times, the last one first, so each read brings places below
+ * those of the one before. A read that fails leaves what was read in order. */
+TEST(a_look_of_several_turns_has_them_in_order_also_behind_a_read_that_failed) {
+    enum { FIRST = 9000, ALL = 12000 };
+    begin();
+    for (uint64_t i = 0; i < FIRST; i++) {
+        CHECK_EQUAL(put_at(q, i, shmq_now_ns() + 2 * HOUR - i * SECOND / 10, 0), SHMQ_OK);
+    }
+    shmq_delivery d;
+    uint64_t place = 0;
+    real_of = other->backing_of;
+    other->backing_of = failing_backing_of;
+    for (uint32_t look = 0; look < 2; look++) { /* it fails in the first piece, then in a later one */
+        reads_left = look == 0 ? 2 : 5;
+        place = 0;
+        CHECK_EQUAL(shmq_browse_place(&theirs->first, &place, &d), SHMQ_OS);
+        shmq_trail_clear();
+    }
+    reads_left = UINT32_MAX;
+    for (uint64_t i = FIRST; i < ALL; i++) {
+        CHECK_EQUAL(put_at(q, i, shmq_now_ns() + HOUR, 0), SHMQ_OK);
+    }
+    place = 0;
+    for (uint64_t i = 0; i < ALL; i++, place++) {
+        CHECK_EQUAL(shmq_browse_place(&theirs->first, &place, &d), SHMQ_OK);
+        CHECK_EQUAL(number_of(&d), i);
+    }
+    CHECK_EQUAL(shmq_browse_place(&theirs->first, &place, &d), SHMQ_EMPTY);
+    other->backing_of = real_of;
+    end();
+}
+
 TEST(what_expires_before_it_is_due_is_dropped) {
     begin();
     uint64_t now = shmq_now_ns();
