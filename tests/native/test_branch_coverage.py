@@ -6,9 +6,9 @@ import pytest
 
 from checks.branch_coverage import measure, whole
 
-# Measured: 89.3 %, on a busy machine: some branches only a race takes. `tools/coverage --missing` tells the missing
+# Measured: 89.5 %, on a busy machine: some branches only a race takes. `tools/coverage --missing` tells the missing
 # ones. In native/src/flow, mostly the step killer and the flipped bits of files take them, unseen by this count.
-FLOOR_PERCENT = 89.0
+FLOOR_PERCENT = 89.2
 
 
 @pytest.mark.timeout(3000)
